@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/core/core.h"
+
+#include "coordinator/core/arrive.h"
+#include "coordinator/core/homes.h"
+#include "coordinator/core/state.h"
+#include "coordinator/core/steps.h"
+
+static void parts_fini(struct coord_core *core)
+{
+    mem_free(core->mem, core->effects.items, COORD_EFFECTS_CAP * sizeof(core->effects.items[0]));
+    coord_placer_fini(&core->placer);
+    coord_receipts_fini(&core->receipts);
+    coord_requests_fini(&core->requests);
+    coord_sessions_fini(&core->sessions);
+    coord_fleet_fini(&core->fleet);
+    coord_models_fini(&core->models);
+}
+
+enum status
+coord_core_new(struct coord_core **ret, const struct mem *mem, const struct coord_limits *limits, uint64_t seed)
+{
+    struct coord_core *core = mem_calloc(mem, 1, sizeof(*core));
+    if (core == NULL) {
+        return ST_NOMEM;
+    }
+    core->mem = mem;
+    core->limits = *limits;
+    coord_models_init(&core->models, mem);
+    coord_fleet_init(&core->fleet, mem, &core->models, limits->max_engines);
+    coord_sessions_init(&core->sessions, mem, limits->max_sessions, seed);
+    coord_requests_init(&core->requests, mem, limits->max_requests);
+    coord_receipts_init(&core->receipts, mem, limits->max_receipts);
+    coord_placer_init(&core->placer, mem);
+    core->effects.items = mem_calloc(mem, COORD_EFFECTS_CAP, sizeof(core->effects.items[0]));
+    if (core->effects.items == NULL) {
+        coord_core_free(core);
+        return ST_NOMEM;
+    }
+    core->effects.cap = COORD_EFFECTS_CAP;
+    *ret = core;
+    return ST_OK;
+}
+
+void coord_core_free(struct coord_core *core)
+{
+    if (core == NULL) {
+        return;
+    }
+    parts_fini(core);
+    mem_free(core->mem, core, sizeof(*core));
+}
+
+void coord_core_set_limits(struct coord_core *core, const struct coord_limits *limits)
+{
+    struct coord_limits old = core->limits;
+    core->limits = *limits;
+    core->limits.max_sessions = old.max_sessions;
+    core->limits.max_requests = old.max_requests;
+    core->limits.max_engines = old.max_engines;
+    core->limits.max_receipts = old.max_receipts;
+}
+
+static void probe_if_due(struct coord_core *core, struct coord_engine *engine, uint64_t now_us)
+{
+    bool wants_models = false;
+    if (coord_effects_has_room(core) && coord_fleet_probe_due(&core->fleet, engine, &core->limits, now_us, &wants_models)) {
+        struct coord_effect *ef = coord_effect_add(core, COORD_EF_PROBE);
+        ef->u.probe.engine = engine->id;
+        ef->u.probe.wants_models = wants_models;
+    }
+}
+
+static enum status on_engine_added(struct coord_core *core, const struct coord_engine_added *added, uint64_t now_us)
+{
+    enum status st = coord_placer_reserve(&core->placer, core->fleet.count + 1);
+    if (st != ST_OK) {
+        return st;
+    }
+    bool is_new = coord_fleet_find(&core->fleet, added->engine) == NULL;
+    st = coord_fleet_add(&core->fleet, added, now_us);
+    if (st != ST_OK) {
+        return st;
+    }
+    struct coord_engine *engine = coord_fleet_find(&core->fleet, added->engine);
+    if (is_new) {
+        coord_home_recount(&core->sessions, engine);
+    }
+    probe_if_due(core, engine, now_us);
+    return ST_OK;
+}
+
+static void on_engine_removed(struct coord_core *core, struct engine_id id, uint64_t now_us)
+{
+    struct coord_engine *engine = coord_fleet_find(&core->fleet, id);
+    if (engine != NULL) {
+        coord_fleet_remove(&core->fleet, engine, now_us);
+        (void)coord_fleet_reap(&core->fleet, engine, now_us);
+    }
+}
+
+static enum status on_engine_probed(struct coord_core *core, const struct coord_engine_probed *probed, uint64_t now_us)
+{
+    struct coord_engine *engine = coord_fleet_find(&core->fleet, probed->engine);
+    return engine == NULL ? ST_OK : coord_fleet_probed(&core->fleet, engine, probed, &core->limits, now_us);
+}
+
+/* Sessions that have been silent for long stop counting, then are forgotten. */
+static void sweep_sessions(struct coord_core *core, uint64_t now_us)
+{
+    struct coord_sessions *sessions = &core->sessions;
+    uint64_t idle_us = core->limits.session_idle_us;
+    uint64_t warm_us = idle_us < COORD_WARM_US ? idle_us : COORD_WARM_US;
+    for (uint32_t i = 0; i < COORD_SWEEP_MAX; i++) {
+        struct coord_session *session = coord_sessions_first(sessions, COORD_SESSION_WARM);
+        if (session == NULL || now_us - session->used_at_us < warm_us) {
+            break;
+        }
+        coord_home_cold(&core->fleet, sessions, session, now_us);
+    }
+    for (uint32_t i = 0; i < COORD_SWEEP_MAX; i++) {
+        struct coord_session *session = coord_sessions_first(sessions, COORD_SESSION_COLD);
+        if (session == NULL || now_us - session->used_at_us < idle_us) {
+            break;
+        }
+        coord_home_forget(&core->fleet, sessions, session);
+        core->counters.sessions_forgotten++;
+    }
+}
+
+static void on_tick(struct coord_core *core, uint64_t now_us)
+{
+    for (uint32_t i = 0; i < core->fleet.count; i++) {
+        probe_if_due(core, core->fleet.engines[i], now_us);
+    }
+    sweep_sessions(core, now_us);
+}
+
+static enum status dispatch(struct coord_core *core, const struct coord_event *ev, uint64_t now_us)
+{
+    switch (ev->kind) {
+    case COORD_EV_STEP_ARRIVED:
+        return coord_on_arrived(core, &ev->u.arrived, now_us);
+    case COORD_EV_STEP_STARTED:
+        coord_on_started(core, ev->u.started.req, ev->u.started.attempt, now_us);
+        return ST_OK;
+    case COORD_EV_STEP_ANSWERED:
+        coord_on_answered(core, ev->u.answered.req, ev->u.answered.attempt, now_us);
+        return ST_OK;
+    case COORD_EV_STEP_DONE:
+        coord_on_done(core, &ev->u.done, now_us);
+        return ST_OK;
+    case COORD_EV_STEP_GONE:
+        coord_on_gone(core, ev->u.gone.req, now_us);
+        return ST_OK;
+    case COORD_EV_ATTEMPT_FAILED:
+        coord_on_failed(core, &ev->u.failed, now_us);
+        return ST_OK;
+    case COORD_EV_NODE_REFUSED:
+        coord_on_node_refused(
+            core, ev->u.node_refused.req, ev->u.node_refused.attempt, ev->u.node_refused.is_timeout, now_us);
+        return ST_OK;
+    case COORD_EV_ENGINE_ADDED:
+        return on_engine_added(core, &ev->u.engine_added, now_us);
+    case COORD_EV_ENGINE_REMOVED:
+        on_engine_removed(core, ev->u.engine_removed.engine, now_us);
+        return ST_OK;
+    case COORD_EV_ENGINE_PROBED:
+        return on_engine_probed(core, &ev->u.engine_probed, now_us);
+    case COORD_EV_TICK:
+        on_tick(core, now_us);
+        return ST_OK;
+    }
+    return ST_OK;
+}
+
+/* Moves waiting steps away from engines that went down or away. Their effects come before the event's own: a SETTLED
+ * would otherwise make the node start one of those very steps where it must not run any more. */
+static void rehome_first(struct coord_core *core, uint64_t now_us)
+{
+    struct coord_effect own[COORD_EFFECTS_PER_EVENT];
+    uint32_t own_count = core->effects.count;
+    coord_rehome(core, now_us);
+    uint32_t moved = core->effects.count - own_count;
+    if (moved > 0 && own_count > 0 && own_count <= COORD_EFFECTS_PER_EVENT) {
+        struct coord_effect *items = core->effects.items;
+        memcpy(own, items, own_count * sizeof(own[0]));
+        memmove(items, items + own_count, moved * sizeof(own[0]));
+        memcpy(items + moved, own, own_count * sizeof(own[0]));
+    }
+}
+
+enum status coord_core_step(struct coord_core *core,
+                            const struct coord_event *ev,
+                            uint64_t now_us,
+                            const struct coord_effects **ret_effects)
+{
+    core->effects.count = 0;
+    enum status st = dispatch(core, ev, now_us);
+    if (st != ST_OK) {
+        core->effects.count = 0;
+        return st;
+    }
+    rehome_first(core, now_us);
+    core->counters.breaker_opened = core->fleet.opened_count;
+    *ret_effects = &core->effects;
+    return ST_OK;
+}
+
+const struct coord_counters *coord_core_counters(const struct coord_core *core)
+{
+    return &core->counters;
+}
+
+uint32_t coord_core_session_count(const struct coord_core *core)
+{
+    return core->sessions.slab.used_nodes;
+}
+
+uint32_t coord_core_in_flight(const struct coord_core *core)
+{
+    return core->requests.slab.used_nodes;
+}
+
+bool coord_core_is_ready(const struct coord_core *core)
+{
+    bool has_one = false;
+    for (uint32_t i = 0; i < core->fleet.count; i++) {
+        const struct coord_engine *engine = core->fleet.engines[i];
+        if (engine->state != COORD_ENGINE_DRAINING && !engine->was_probed) {
+            return false;
+        }
+        has_one = has_one || coord_engine_is_open_for(engine, true);
+    }
+    return has_one;
+}

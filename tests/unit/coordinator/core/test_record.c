@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/core/record.h"
+
+#include "tests/unit/coordinator/core/desk.h"
+
+enum { LOG_MAX = 1 << 20 };
+
+static struct coord_limits limits(void)
+{
+    struct coord_limits l = desk_limits();
+    l.max_sessions = 5;
+    return l;
+}
+
+/* What a recording shell does. */
+static void play(struct coord_core *core, const struct coord_event *ev, uint64_t now_us, struct buf *log)
+{
+    const struct coord_effects *effects = NULL;
+    assert_status(coord_core_step(core, ev, now_us, &effects), ST_OK);
+    assert_status(coord_record_event(ev, now_us, log), ST_OK);
+    assert_status(coord_record_effects(effects, log), ST_OK);
+}
+
+/* One event of each kind, with texts that need escaping. */
+static void write_log(struct buf *log)
+{
+    struct coord_core *core = NULL;
+    struct coord_limits l = limits();
+    struct talk talk;
+    talk_begin(&talk);
+    talk_say(&talk, "a", 5000);
+    talk_say(&talk, "b", 300);
+    talk.is_end[0] = 0;
+    const struct str models[] = {STR("m"), STR("q\"uo\\te\n\x01")};
+    assert_status(coord_core_new(&core, mem_heap(), &l, 1), ST_OK);
+    struct coord_event ev;
+    for (uint32_t e = 1; e <= 2; e++) {
+        ev = (struct coord_event){.kind = COORD_EV_ENGINE_ADDED};
+        ev.u.engine_added = (struct coord_engine_added){.engine = {e}, .name = e == 1 ? STR("one") : STR("t\xc3\xbcwo"), .max_running = 3};
+        play(core, &ev, 10 + e, log);
+        ev = (struct coord_event){.kind = COORD_EV_ENGINE_PROBED};
+        ev.u.engine_probed = (struct coord_engine_probed){
+            .engine = {e}, .is_up = true, .kind = COORD_ENGINE_VLLM, .models = models, .model_count = 2};
+        play(core, &ev, 20 + e, log);
+    }
+    for (uint64_t req = 1; req <= 12; req++) {
+        ev = (struct coord_event){.kind = COORD_EV_STEP_ARRIVED};
+        ev.u.arrived = (struct coord_step_arrived){.req = {UINT64_MAX - req},
+                                                   .name = STR("na\"me"),
+                                                   .tenant = STR("t"),
+                                                   .session = req % 2 == 0 ? STR("s\x7f\xff") : STR(""),
+                                                   .model = models[req % 2],
+                                                   .route = COORD_ROUTE_MESSAGES,
+                                                   .chain = talk.chain,
+                                                   .chain_bytes = talk.bytes,
+                                                   .chain_is_end = talk.is_end,
+                                                   .chain_count = talk.count,
+                                                   .prompt_bytes = 5300,
+                                                   .max_output_tokens = 77,
+                                                   .is_stream = true};
+        talk.chain[1]++;
+        play(core, &ev, 100 + req, log);
+        ev = (struct coord_event){.kind = COORD_EV_STEP_STARTED};
+        ev.u.started.req.v = UINT64_MAX - req;
+        ev.u.started.attempt = 1;
+        play(core, &ev, 200 + req, log);
+    }
+    ev = (struct coord_event){.kind = COORD_EV_ATTEMPT_FAILED};
+    ev.u.failed = (struct coord_attempt_failed){.req = {UINT64_MAX - 1}, .attempt = 1, .why = COORD_FAIL_STATUS, .http_status = 503};
+    play(core, &ev, 300, log);
+    ev = (struct coord_event){.kind = COORD_EV_STEP_ANSWERED};
+    ev.u.answered.req.v = UINT64_MAX - 2;
+    ev.u.answered.attempt = 1;
+    ev.u.answered.http_status = 200;
+    play(core, &ev, 301, log);
+    ev = (struct coord_event){.kind = COORD_EV_NODE_REFUSED};
+    ev.u.node_refused.req.v = UINT64_MAX - 3;
+    ev.u.node_refused.attempt = 1;
+    ev.u.node_refused.is_timeout = true;
+    play(core, &ev, 302, log);
+    ev = (struct coord_event){.kind = COORD_EV_STEP_GONE};
+    ev.u.gone.req.v = UINT64_MAX - 4;
+    play(core, &ev, 303, log);
+    ev = (struct coord_event){.kind = COORD_EV_STEP_DONE};
+    ev.u.done = (struct coord_step_done){.req = {UINT64_MAX - 5}, .outcome = COORD_OUTCOME_OK, .http_status = 200, .has_usage = true,
+                                         .prompt_tokens = 1, .cached_tokens = 2, .output_tokens = 3, .reply_hash = UINT64_MAX};
+    play(core, &ev, 304, log);
+    ev = (struct coord_event){.kind = COORD_EV_ENGINE_PROBED};
+    ev.u.engine_probed = (struct coord_engine_probed){.engine = {1}, .is_up = false};
+    play(core, &ev, 305, log);
+    ev = (struct coord_event){.kind = COORD_EV_ENGINE_REMOVED};
+    ev.u.engine_removed.engine.v = 2;
+    play(core, &ev, 306, log);
+    ev = (struct coord_event){.kind = COORD_EV_TICK};
+    play(core, &ev, 99999999, log);
+    coord_core_free(core);
+}
+
+static void log__replayed__gives_the_same_log(void **state)
+{
+    (void)state;
+    struct buf log;
+    struct buf again;
+    struct arena arena;
+    struct coord_core *core = NULL;
+    struct coord_limits l = limits();
+    buf_init(&log, mem_heap(), LOG_MAX);
+    buf_init(&again, mem_heap(), LOG_MAX);
+    arena_init(&arena, mem_heap(), 4096, LOG_MAX);
+    write_log(&log);
+    assert_status(coord_core_new(&core, mem_heap(), &l, 1), ST_OK);
+    struct str rest = buf_str(&log);
+    struct str line;
+    uint32_t events = 0;
+    while (str_split(&rest, '\n', &line)) {
+        struct coord_event ev;
+        uint64_t now_us = 0;
+        arena_reset(&arena);
+        if (line.len == 0 || coord_record_read(line, &arena, &ev, &now_us) == ST_NOTFOUND) {
+            continue;
+        }
+        assert_status(coord_record_read(line, &arena, &ev, &now_us), ST_OK);
+        play(core, &ev, now_us, &again);
+        events++;
+    }
+    coord_core_free(core);
+    assert_int_equal(events, 36);
+    assert_int_equal(again.len, log.len);
+    assert_memory_equal(again.p, log.p, log.len);
+    arena_fini(&arena);
+    buf_fini(&log);
+    buf_fini(&again);
+}
+
+static void line__cut_or_changed_anywhere__refused_or_read_never_worse(void **state)
+{
+    (void)state;
+    struct buf log;
+    struct arena arena;
+    buf_init(&log, mem_heap(), LOG_MAX);
+    arena_init(&arena, mem_heap(), 4096, LOG_MAX);
+    write_log(&log);
+    struct str rest = buf_str(&log);
+    struct str line;
+    while (str_split(&rest, '\n', &line)) {
+        if (!str_starts(line, STR("{\"ev\""))) {
+            continue;
+        }
+        struct coord_event ev;
+        uint64_t now_us = 0;
+        for (size_t len = 0; len < line.len; len++) {
+            /* A copy of exactly that size, so that ASan sees a read past it. */
+            char *copy = test_malloc(len + 1);
+            memcpy(copy, line.p, len);
+            arena_reset(&arena);
+            assert_status(coord_record_read((struct str){copy, len}, &arena, &ev, &now_us), ST_INVAL);
+            copy[len / 2] = '7';
+            arena_reset(&arena);
+            status_ignore(coord_record_read((struct str){copy, len}, &arena, &ev, &now_us), "only that it ends");
+            test_free(copy);
+        }
+    }
+    arena_fini(&arena);
+    buf_fini(&log);
+}
+
+static void line__not_ours__invalid(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "",
+        "{}",
+        "{\"ev\":\"nonsense\",\"at_us\":1}",
+        "{\"ev\":\"tick\",\"at_us\":-1}",
+        "{\"ev\":\"tick\",\"at_us\":99999999999999999999}",
+        "{\"ev\":\"tick\",\"at_us\":1} ",
+        "{\"ev\":\"gone\",\"at_us\":1,\"req\":}",
+        "{\"ev\":\"engine_added\",\"at_us\":1,\"engine\":5000000000,\"name\":\"x\",\"max_running\":1}",
+        "{\"ev\":\"engine_added\",\"at_us\":1,\"engine\":5,\"name\":\"\\u12\",\"max_running\":1}",
+        "{\"ev\":\"engine_probed\",\"at_us\":1,\"engine\":5,\"is_up\":2,\"kind\":0,\"models\":null}",
+        "{\"ev\":\"engine_probed\",\"at_us\":1,\"engine\":5,\"is_up\":1,\"kind\":99,\"models\":null}",
+    };
+    struct arena arena;
+    arena_init(&arena, mem_heap(), 4096, LOG_MAX);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        struct coord_event ev;
+        uint64_t now_us = 0;
+        if (coord_record_read(str_of(lines[i]), &arena, &ev, &now_us) != ST_INVAL) {
+            fail_msg("read: %s", lines[i]);
+        }
+    }
+    arena_fini(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(log__replayed__gives_the_same_log),
+        cmocka_unit_test(line__cut_or_changed_anywhere__refused_or_read_never_worse),
+        cmocka_unit_test(line__not_ours__invalid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
