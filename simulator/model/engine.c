@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simulator/model/engine.h"
+
+#include "simulator/model/engine_priv.h"
+#include "simulator/model/evict.h"
+
+#include <math.h>
+
+void sim_engine_opts_init(struct sim_engine_opts *opts, const struct sim_profile *profile)
+{
+    *opts = (struct sim_engine_opts){
+        .profile = *profile,
+        .block_tokens = 16,
+        .queue_max = 4096,
+        .has_prefix_cache = true,
+    };
+}
+
+enum status
+sim_engine_new(struct sim_engine **ret, const struct mem *mem, const struct sim_engine_opts *opts)
+{
+    const struct sim_profile *profile = &opts->profile;
+    if (opts->block_tokens == 0 || opts->queue_max > SIM_QUEUE_MAX ||
+        profile->max_running > SIM_QUEUE_MAX || profile->kv_tokens / opts->block_tokens == 0 ||
+        profile->max_running == 0 || profile->budget_tokens < profile->max_running) {
+        return ST_INVAL;
+    }
+    struct sim_engine *engine = mem_calloc(mem, 1, sizeof(*engine));
+    if (engine == NULL) {
+        return ST_NOMEM;
+    }
+    engine->mem = mem;
+    engine->opts = *opts;
+    list_init(&engine->waiting);
+    list_init(&engine->running);
+    map_init(&engine->by_id, mem, opts->queue_max + profile->max_running);
+    /* Per running request and iteration at most one token and one end, or one preemption. */
+    engine->event_cap = (size_t)profile->max_running * 2;
+    engine->events = mem_calloc(mem, engine->event_cap, sizeof(*engine->events));
+    enum status st = engine->events == NULL ? ST_NOMEM : ST_OK;
+    if (st == ST_OK) {
+        const struct sim_evict *evict = opts->evict != NULL ? opts->evict : sim_evict_default();
+        st = sim_kv_new(&engine->kv, mem, profile->kv_tokens / opts->block_tokens, evict);
+    }
+    if (st != ST_OK) {
+        sim_engine_free(engine);
+        return st;
+    }
+    *ret = engine;
+    return ST_OK;
+}
+
+static size_t request_bytes(uint32_t block_cap)
+{
+    return sizeof(struct request) + (size_t)block_cap * sizeof(uint32_t);
+}
+
+static void free_list(struct sim_engine *engine, struct list *head)
+{
+    while (!list_is_empty(head)) {
+        struct request *req = request_of(head->next);
+        list_remove(&req->link);
+        mem_free(engine->mem, req, request_bytes(req->block_cap));
+    }
+}
+
+void sim_engine_free(struct sim_engine *engine)
+{
+    if (engine == NULL) {
+        return;
+    }
+    free_list(engine, &engine->waiting);
+    free_list(engine, &engine->running);
+    map_fini(&engine->by_id);
+    sim_kv_free(engine->kv);
+    mem_free(engine->mem, engine->events, engine->event_cap * sizeof(*engine->events));
+    mem_free(engine->mem, engine, sizeof(*engine));
+}
+
+enum status sim_engine_submit(struct sim_engine *engine,
+                              const struct sim_request_spec *spec,
+                              struct sim_request_id *ret)
+{
+    if (spec->prompt_tokens == 0 || spec->output_tokens == 0) {
+        return ST_INVAL;
+    }
+    /* The KV of the last token is never needed. */
+    uint64_t tokens = (uint64_t)spec->prompt_tokens + spec->output_tokens - 1;
+    uint32_t size = engine->opts.block_tokens;
+    uint64_t blocks = (tokens + size - 1) / size;
+    if (blocks > sim_kv_counts(engine->kv).total_blocks) {
+        engine->counters.refused_count++;
+        return ST_TOOBIG;
+    }
+    if (engine->waiting_count >= engine->opts.queue_max) {
+        engine->counters.refused_count++;
+        return ST_FULL;
+    }
+    struct request *req = mem_calloc(engine->mem, 1, request_bytes((uint32_t)blocks));
+    if (req == NULL) {
+        return ST_NOMEM;
+    }
+    req->spec = *spec;
+    req->id.v = ++engine->last_id;
+    req->block_cap = (uint32_t)blocks;
+    enum status st = map_put(&engine->by_id, req->id.v, (uint64_t)(uintptr_t)req);
+    if (st != ST_OK) {
+        mem_free(engine->mem, req, request_bytes(req->block_cap));
+        return st;
+    }
+    list_push_back(&engine->waiting, &req->link);
+    engine->waiting_count++;
+    engine->counters.submitted_count++;
+    *ret = req->id;
+    return ST_OK;
+}
+
+void sim_engine_emit(struct sim_engine *engine, enum sim_event_kind kind, const struct request *req)
+{
+    ASSERT(engine->event_count < engine->event_cap);
+    engine->events[engine->event_count++] = (struct sim_event){
+        .kind = kind,
+        .id = req->id,
+        .owner = req->spec.owner,
+        .token_idx = kind == SIM_EVENT_TOKEN ? req->generated_tokens - 1 : 0,
+        .cached_tokens = req->cached_tokens,
+    };
+}
+
+void sim_engine_drop_blocks(struct sim_engine *engine, struct request *req)
+{
+    sim_kv_release(engine->kv, req->blocks, req->block_count);
+    req->block_count = 0;
+    req->stored_blocks = 0;
+}
+
+static void remove_request(struct sim_engine *engine, struct request *req)
+{
+    sim_engine_drop_blocks(engine, req);
+    if (req->is_running) {
+        engine->running_count--;
+    } else {
+        engine->waiting_count--;
+    }
+    list_remove(&req->link);
+    (void)map_remove(&engine->by_id, req->id.v);
+    mem_free(engine->mem, req, request_bytes(req->block_cap));
+}
+
+bool sim_engine_abort(struct sim_engine *engine, struct sim_request_id id)
+{
+    const uint64_t *at = map_get(&engine->by_id, id.v);
+    if (at == NULL) {
+        return false;
+    }
+    remove_request(engine, (struct request *)(uintptr_t)*at);
+    engine->counters.aborted_count++;
+    return true;
+}
+
+enum status sim_engine_begin(struct sim_engine *engine, uint64_t *ret_duration_us)
+{
+    ASSERT(!engine->is_iterating);
+    if (engine->running_count == 0 && engine->waiting_count == 0) {
+        return ST_AGAIN;
+    }
+    engine->event_count = 0;
+    sim_engine_plan(engine);
+    ASSERT(engine->batch.decode_requests > 0 || engine->batch.prefill_tokens > 0);
+    double us = ceil(sim_profile_iteration_s(&engine->opts.profile, &engine->batch) * 1e6);
+    *ret_duration_us = us < 1.0 ? 1 : (uint64_t)us;
+    engine->is_iterating = true;
+    engine->counters.iteration_count++;
+    engine->counters.busy_us += *ret_duration_us;
+    return ST_OK;
+}
+
+/* Blocks that are now full can be hit. */
+static void store_full(struct sim_engine *engine, struct request *req)
+{
+    uint32_t full = req->computed_tokens / engine->opts.block_tokens;
+    full = full < req->spec.block_hash_count ? full : req->spec.block_hash_count;
+    if (!engine->opts.has_prefix_cache) {
+        return;
+    }
+    for (; req->stored_blocks < full; req->stored_blocks++) {
+        uint32_t i = req->stored_blocks;
+        sim_kv_store(engine->kv, req->blocks[i], req->spec.block_hashes[i]);
+    }
+}
+
+static void complete(struct sim_engine *engine, struct request *req)
+{
+    req->computed_tokens += req->planned_tokens;
+    req->planned_tokens = 0;
+    store_full(engine, req);
+    if (req->computed_tokens < request_known(req)) {
+        return;
+    }
+    if (req->generated_tokens == 0) {
+        engine->counters.prompt_tokens += req->spec.prompt_tokens;
+    }
+    req->generated_tokens++;
+    engine->counters.generated_tokens++;
+    sim_engine_emit(engine, SIM_EVENT_TOKEN, req);
+    if (req->generated_tokens == req->spec.output_tokens) {
+        sim_engine_emit(engine, SIM_EVENT_FINISHED, req);
+        engine->counters.finished_count++;
+        remove_request(engine, req);
+    }
+}
+
+const struct sim_event *sim_engine_end(struct sim_engine *engine, size_t *ret_count)
+{
+    ASSERT(engine->is_iterating);
+    engine->is_iterating = false;
+    struct list *link = engine->running.next;
+    while (link != &engine->running) {
+        struct request *req = request_of(link);
+        link = link->next;
+        if (req->planned_tokens > 0) {
+            complete(engine, req);
+        }
+    }
+    *ret_count = engine->event_count;
+    return engine->events;
+}
+
+bool sim_engine_is_iterating(const struct sim_engine *engine)
+{
+    return engine->is_iterating;
+}
+
+uint32_t sim_engine_running(const struct sim_engine *engine)
+{
+    return engine->running_count;
+}
+
+uint32_t sim_engine_waiting(const struct sim_engine *engine)
+{
+    return engine->waiting_count;
+}
+
+struct sim_kv_counts sim_engine_kv(const struct sim_engine *engine)
+{
+    return sim_kv_counts(engine->kv);
+}
+
+const struct sim_engine_counters *sim_engine_counters(const struct sim_engine *engine)
+{
+    return &engine->counters;
+}
+
+const struct sim_batch *sim_engine_batch(const struct sim_engine *engine)
+{
+    return &engine->batch;
+}
+
+bool sim_engine_reset_cache(struct sim_engine *engine)
+{
+    if (sim_kv_counts(engine->kv).used_blocks > 0) {
+        return false;
+    }
+    sim_kv_reset(engine->kv);
+    return true;
+}
+
+bool sim_engine_check(const struct sim_engine *engine)
+{
+    uint32_t waiting = 0;
+    uint32_t running = 0;
+    uint64_t last_id = 0;
+    LIST_FOR_EACH(link, &engine->running)
+    {
+        const struct request *req = request_of(link);
+        uint64_t room = (uint64_t)req->block_count * engine->opts.block_tokens;
+        if (!req->is_running || req->id.v <= last_id || req->block_count > req->block_cap ||
+            req->computed_tokens + req->planned_tokens > room) {
+            return false;
+        }
+        last_id = req->id.v;
+        running++;
+    }
+    last_id = 0;
+    LIST_FOR_EACH(link, &engine->waiting)
+    {
+        const struct request *req = request_of(link);
+        if (req->is_running || req->block_count != 0 || req->id.v <= last_id) {
+            return false;
+        }
+        last_id = req->id.v;
+        waiting++;
+    }
+    const struct sim_engine_counters *n = &engine->counters;
+    return running == engine->running_count && waiting == engine->waiting_count &&
+           running <= engine->opts.profile.max_running &&
+           engine->by_id.count == running + waiting &&
+           n->submitted_count == n->finished_count + n->aborted_count + running + waiting &&
+           sim_kv_check(engine->kv);
+}

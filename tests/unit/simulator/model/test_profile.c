@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/kit/kit.h"
+
+#include "simulator/model/profile.h"
+
+/* Worked numbers of docs/profiles.md. */
+static const struct sim_profile machine = {
+    .a_s = 1e-3,
+    .b_s_per_token = 10e-6,
+    .d_s_per_pair = 1e-9,
+    .f_s = 5e-3,
+    .g_s_per_request = 0.1e-3,
+    .h_s_per_token = 50e-9,
+};
+
+static void iteration__one_chunk__costs_a_bu_du(void **state)
+{
+    (void)state;
+    struct sim_batch batch = {0};
+    sim_batch_add_chunk(&batch, 1000, 4000);
+    /* 0.001 + 0.010 + 1e-9 * 1000 * 4500 */
+    assert_close(sim_profile_iteration_s(&machine, &batch), 0.0155, 1e-12);
+}
+
+static void iteration__decodes_only__costs_f_gb_hc(void **state)
+{
+    (void)state;
+    struct sim_batch batch = {.decode_requests = 8, .decode_tokens = 100000};
+    /* 0.005 + 0.0008 + 0.005 */
+    assert_close(sim_profile_iteration_s(&machine, &batch), 0.0108, 1e-12);
+}
+
+static void iteration__chunk_beside_decodes__reads_the_weights_once(void **state)
+{
+    (void)state;
+    struct sim_batch batch = {.decode_requests = 8, .decode_tokens = 100000};
+    sim_batch_add_chunk(&batch, 1000, 4000);
+    /* max(0.005, 0.001 + 0.01008) + 0.0008 + 0.005 + 0.0045 */
+    assert_close(sim_profile_iteration_s(&machine, &batch), 0.02138, 1e-12);
+}
+
+static void iteration__small_chunk__costs_at_least_f(void **state)
+{
+    (void)state;
+    struct sim_batch batch = {0};
+    sim_batch_add_chunk(&batch, 16, 0);
+    assert_close(sim_profile_iteration_s(&machine, &batch), 0.005 + 1e-9 * 128, 1e-12);
+}
+
+static void batch__prefill_in_chunks__has_the_pairs_of_one_prefill(void **state)
+{
+    (void)state;
+    struct sim_batch whole = {0};
+    struct sim_batch parts = {0};
+    sim_batch_add_chunk(&whole, 5000, 700);
+    for (uint32_t at = 0; at < 5000; at += 500) {
+        sim_batch_add_chunk(&parts, 500, 700 + at);
+    }
+    assert_close(whole.prefill_pairs, parts.prefill_pairs, 1e-6);
+    assert_int_equal(whole.prefill_tokens, parts.prefill_tokens);
+}
+
+static void profiles__each__is_named_once_and_usable(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    for (; sim_profile_at(count) != NULL; count++) {
+        const struct sim_profile *profile = sim_profile_at(count);
+        assert_ptr_equal(sim_profile_find(str_of(profile->name)), profile);
+        assert_true(profile->f_s >= profile->a_s && profile->a_s > 0.0);
+        assert_true(profile->b_s_per_token > 0.0 && profile->h_s_per_token > 0.0);
+        assert_true(profile->kv_tokens >= profile->context_tokens);
+        assert_true(profile->budget_tokens >= profile->max_running);
+    }
+    assert_int_equal(count, 3);
+    assert_string_equal(sim_profile_at(0)->name, "default");
+    assert_null(sim_profile_find(STR("h100")));
+}
+
+/* The derivations of docs/profiles.md, to the digits given there. */
+static void profile__h100_llama3_8b__follows_from_the_data_sheet(void **state)
+{
+    (void)state;
+    const struct sim_profile *p = sim_profile_find(STR("h100-llama3-8b"));
+    assert_non_null(p);
+    assert_close(p->b_s_per_token, 2 * 8.03e9 / (989e12 * 0.5), 0.05e-6);
+    assert_close(p->d_s_per_pair, 4.0 * 32 * 4096 / (989e12 * 0.5), 0.005e-9);
+    assert_close(p->f_s, p->a_s + 16.06e9 / (3.35e12 * 0.7), 0.005e-3);
+    assert_close(p->h_s_per_token, 131072 / (3.35e12 * 0.7), 0.05e-9);
+    assert_close(p->kv_tokens, (0.9 * 80e9 - 16.06e9 - 4e9) / 131072, 500);
+    assert_int_equal(p->kv_bytes_per_token, 2 * 32 * 8 * 128 * 2);
+}
+
+static void profile__a100x4_llama3_70b__follows_from_the_data_sheet(void **state)
+{
+    (void)state;
+    const struct sim_profile *p = sim_profile_find(STR("a100x4-llama3-70b"));
+    assert_non_null(p);
+    assert_close(p->b_s_per_token, 2 * 70.6e9 / (4 * 312e12 * 0.5), 0.0005e-3);
+    assert_close(p->d_s_per_pair, 4.0 * 80 * 8192 / (4 * 312e12 * 0.5), 0.05e-9);
+    assert_close(p->f_s, p->a_s + 141e9 / (4 * 2.04e12 * 0.7), 0.05e-3);
+    assert_close(p->h_s_per_token, 327680 / (4 * 2.04e12 * 0.7), 0.2e-9);
+    assert_close(p->kv_tokens, (0.9 * 4 * 80e9 - 141e9 - 10e9) / 327680, 2000);
+    assert_int_equal(p->kv_bytes_per_token, 2 * 80 * 8 * 128 * 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(iteration__one_chunk__costs_a_bu_du),
+        cmocka_unit_test(iteration__decodes_only__costs_f_gb_hc),
+        cmocka_unit_test(iteration__chunk_beside_decodes__reads_the_weights_once),
+        cmocka_unit_test(iteration__small_chunk__costs_at_least_f),
+        cmocka_unit_test(batch__prefill_in_chunks__has_the_pairs_of_one_prefill),
+        cmocka_unit_test(profiles__each__is_named_once_and_usable),
+        cmocka_unit_test(profile__h100_llama3_8b__follows_from_the_data_sheet),
+        cmocka_unit_test(profile__a100x4_llama3_70b__follows_from_the_data_sheet),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
