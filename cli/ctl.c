@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* saga ctl: asks the admin port of a running `saga serve` and prints what it says. */
+#include "cli/cmd.h"
+#include "cli/http_ask.h"
+#include "cli/json_table.h"
+#include "common/rt/secret.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIMEOUT_MS = 10000, PATH_BYTES = 1024, OUT_BYTES = 64 << 20, ARGS_MAX = 2 };
+
+static const char usage[] =
+    "usage: saga ctl [--admin URL] [--key-file FILE] [--json] [--timeout-ms N] COMMAND\n"
+    "\n"
+    "  status                      what the gateway is doing\n"
+    "  engines                     engines, their health and load\n"
+    "  sessions                    sessions known\n"
+    "  explain REQUEST_ID          why a request went where it went\n"
+    "  add-engine URL [--name N]   take an engine into service\n"
+    "  remove-engine NAME          take one out; what runs on it is finished\n"
+    "  metrics                     all metrics, Prometheus text\n"
+    "  health                      is the process alive\n"
+    "\n"
+    "  --admin URL      admin port, http://HOST:PORT or unix:PATH (default http://127.0.0.1:8081)\n"
+    "  --key-file FILE  file with the admin key, where one is set\n"
+    "  --json           print the answer as it came\n"
+    "  --timeout-ms N   give up after this time (default 10000)\n"
+    "\n"
+    "Exit code: 0 done, 1 refused or not reachable, 2 called wrongly.\n";
+
+struct options {
+    const char *admin;
+    const char *key_file;
+    const char *name; /* of add-engine */
+    bool is_json;
+    uint64_t timeout_ms;
+    const char *args[ARGS_MAX]; /* command and its argument */
+    int arg_count;
+};
+
+struct command {
+    const char *name;
+    const char *method;
+    const char *path; /* the argument follows it when takes_path_arg */
+    bool takes_arg;
+    bool is_arg_in_path;
+    bool is_text; /* not JSON */
+};
+
+static const struct command commands[] = {
+    {.name = "status", .method = "GET", .path = "/saga/v1/status"},
+    {.name = "engines", .method = "GET", .path = "/saga/v1/engines"},
+    {.name = "sessions", .method = "GET", .path = "/saga/v1/sessions"},
+    {.name = "explain",
+     .method = "GET",
+     .path = "/saga/v1/receipts/",
+     .takes_arg = true,
+     .is_arg_in_path = true},
+    {.name = "add-engine", .method = "POST", .path = "/saga/v1/engines", .takes_arg = true},
+    {.name = "remove-engine",
+     .method = "DELETE",
+     .path = "/saga/v1/engines/",
+     .takes_arg = true,
+     .is_arg_in_path = true},
+    {.name = "metrics", .method = "GET", .path = "/metrics", .is_text = true},
+    {.name = "health", .method = "GET", .path = "/health"},
+};
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+/* Returns -1 to go on, else an exit code. */
+static int read_options(int argc, char **argv, struct options *opt)
+{
+    static const struct option table[] = {
+        {"admin", required_argument, NULL, 'a'},
+        {"key-file", required_argument, NULL, 'k'},
+        {"name", required_argument, NULL, 'n'},
+        {"json", no_argument, NULL, 'j'},
+        {"timeout-ms", required_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    *opt = (struct options){.admin = "http://127.0.0.1:8081", .timeout_ms = TIMEOUT_MS};
+    optind = 0; /* other subcommands may have used it */
+    int c;
+    while ((c = getopt_long(argc, argv, "h", table, NULL)) !=
+           -1) { /* NOLINT(concurrency-mt-unsafe) */
+        switch (c) {
+        case 'a':
+            opt->admin = optarg;
+            break;
+        case 'k':
+            opt->key_file = optarg;
+            break;
+        case 'n':
+            opt->name = optarg;
+            break;
+        case 'j':
+            opt->is_json = true;
+            break;
+        case 't':
+            if (str_to_u64(str_of(optarg), &opt->timeout_ms) != ST_OK || opt->timeout_ms == 0 ||
+                opt->timeout_ms > 86400000) {
+                (void)fprintf(stderr, "saga ctl: --timeout-ms must be 1 to 86400000\n");
+                return CMD_USAGE;
+            }
+            break;
+        case 'h':
+            (void)fputs(usage, stdout);
+            return CMD_OK;
+        default:
+            (void)fputs(usage, stderr);
+            return CMD_USAGE;
+        }
+    }
+    for (; optind < argc; optind++) {
+        if (opt->arg_count == ARGS_MAX) {
+            (void)fputs(usage, stderr);
+            return CMD_USAGE;
+        }
+        opt->args[opt->arg_count++] = argv[optind];
+    }
+    return -1;
+}
+
+/* path + arg with every byte escaped that has a meaning in a URL. */
+static bool make_path(const struct command *command, const char *arg, char ret[PATH_BYTES])
+{
+    static const char hex[] = "0123456789ABCDEF";
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    size_t len = str_copy(ret, PATH_BYTES, str_of(command->path));
+    if (!command->is_arg_in_path) {
+        return true;
+    }
+    for (; *arg != '\0'; arg++) {
+        if (len + 4 > PATH_BYTES) {
+            return false;
+        }
+        if (strchr(plain, *arg) != NULL) {
+            ret[len++] = *arg;
+        } else {
+            ret[len++] = '%';
+            ret[len++] = hex[(unsigned char)*arg >> 4];
+            ret[len++] = hex[(unsigned char)*arg & 15];
+        }
+    }
+    ret[len] = '\0';
+    return true;
+}
+
+static enum status make_body(const struct options *opt, struct buf *body)
+{
+    enum status st = buf_add_str(body, STR("{\"url\":\""));
+    st = st == ST_OK ? buf_add_json(body, str_of(opt->args[1])) : st;
+    if (opt->name != NULL) {
+        st = st == ST_OK ? buf_add_str(body, STR("\",\"name\":\"")) : st;
+        st = st == ST_OK ? buf_add_json(body, str_of(opt->name)) : st;
+    }
+    return st == ST_OK ? buf_add_str(body, STR("\"}")) : st;
+}
+
+static bool print_all(FILE *to, struct str text)
+{
+    bool is_done = text.len == 0 || fwrite(text.p, 1, text.len, to) == text.len;
+    if (is_done && text.len > 0 && text.p[text.len - 1] != '\n') {
+        is_done = fputc('\n', to) != EOF;
+    }
+    return is_done && fflush(to) == 0;
+}
+
+/* What a refusal says, from {"error":{"message":...}} or as it is. */
+static void print_refusal(int status, struct str body)
+{
+    yyjson_doc *doc = body.len == 0 ? NULL : yyjson_read(body.p, body.len, 0);
+    yyjson_val *message =
+        yyjson_obj_get(yyjson_obj_get(yyjson_doc_get_root(doc), "error"), "message");
+    if (yyjson_is_str(message)) {
+        (void)fprintf(stderr, "saga ctl: %s (HTTP %d)\n", yyjson_get_str(message), status);
+    } else {
+        (void)fprintf(stderr, "saga ctl: HTTP %d\n", status);
+        (void)print_all(stderr, body);
+    }
+    yyjson_doc_free(doc);
+}
+
+static bool print_table(struct str body)
+{
+    yyjson_doc *doc = body.len == 0 ? NULL : yyjson_read(body.p, body.len, 0);
+    if (doc == NULL) {
+        return print_all(stdout, body);
+    }
+    struct buf out;
+    buf_init(&out, mem_heap(), OUT_BYTES);
+    bool is_done =
+        json_table(&out, yyjson_doc_get_root(doc)) == ST_OK && print_all(stdout, buf_str(&out));
+    buf_fini(&out);
+    yyjson_doc_free(doc);
+    return is_done;
+}
+
+static int run_command(const struct command *command, const struct options *opt)
+{
+    char path[PATH_BYTES];
+    char key[SECRET_BYTES] = "";
+    struct err err = {.status = ST_OK};
+    struct buf body;
+    struct buf answer;
+    int status = 0;
+    int rc = CMD_FAILED;
+    buf_init(&body, mem_heap(), PATH_BYTES * 8);
+    buf_init(&answer, mem_heap(), HTTP_ASK_BYTES);
+    if (opt->key_file != NULL && secret_read(opt->key_file, key, &err) != ST_OK) {
+        goto out;
+    }
+    if (!make_path(command, opt->args[1], path)) {
+        status_ignore(err_set(&err, ST_INVAL, "'%.60s...' is too long", opt->args[1]),
+                      "printed below");
+        goto out;
+    }
+    if (command->takes_arg && !command->is_arg_in_path && make_body(opt, &body) != ST_OK) {
+        status_ignore(err_set(&err, ST_INVAL, "the URL or name is too long"), "printed below");
+        goto out;
+    }
+    struct http_ask ask = {
+        .url = str_of(opt->admin),
+        .method = command->method,
+        .path = path,
+        .key = str_of(key),
+        .body = buf_str(&body),
+        .timeout_us = opt->timeout_ms * 1000,
+    };
+    if (http_ask(&ask, &status, &answer, &err) != ST_OK) {
+        goto out;
+    }
+    if (status >= 300) {
+        print_refusal(status, buf_str(&answer));
+    } else if (opt->is_json || command->is_text) {
+        rc = print_all(stdout, buf_str(&answer)) ? CMD_OK : CMD_FAILED;
+    } else {
+        rc = print_table(buf_str(&answer)) ? CMD_OK : CMD_FAILED;
+    }
+out:
+    if (err.status != ST_OK) {
+        (void)fprintf(stderr, "saga ctl: %s\n", err.text);
+    }
+    buf_fini(&body);
+    buf_fini(&answer);
+    return rc;
+}
+
+int cmd_ctl(int argc, char **argv)
+{
+    struct options opt;
+    int rc = read_options(argc, argv, &opt);
+    if (rc >= 0) {
+        return rc;
+    }
+    const struct command *command = opt.arg_count == 0 ? NULL : find_command(opt.args[0]);
+    if (command == NULL || (opt.arg_count == 2) != command->takes_arg) {
+        (void)fputs(usage, stderr);
+        return CMD_USAGE;
+    }
+    return run_command(command, &opt);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deep copies of events, for the way from a gateway's loop to the core's. */
+#include "cli/hub_inside.h"
+
+
+/* Bytes behind the event that a copy needs; the same walk then places them. */
+struct copier {
+    char *at;         /* NULL = only count */
+    size_t bytes;
+};
+
+static const void *put(struct copier *copier, const void *src, size_t len, size_t align)
+{
+    copier->bytes = (copier->bytes + align - 1) & ~(align - 1);
+    void *place = copier->at == NULL ? NULL : copier->at + copier->bytes;
+    if (place != NULL && len > 0) {
+        memcpy(place, src, len);
+    }
+    copier->bytes += len;
+    return place;
+}
+
+static void put_str(struct copier *copier, struct str *s)
+{
+    const char *place = put(copier, s->p, s->len, 1);
+    if (copier->at != NULL) {
+        s->p = place;
+    }
+}
+
+static void copy_arrived(struct copier *copier, struct coord_step_arrived *ev)
+{
+    size_t n = ev->chain_count;
+    const void *chain = put(copier, ev->chain, n * sizeof(*ev->chain), sizeof(*ev->chain));
+    const void *bytes = put(copier, ev->chain_bytes, n * sizeof(*ev->chain_bytes), sizeof(*ev->chain_bytes));
+    const void *ends = put(copier, ev->chain_is_end, n, 1);
+    if (copier->at != NULL) {
+        ev->chain = chain;
+        ev->chain_bytes = bytes;
+        ev->chain_is_end = ends;
+    }
+    put_str(copier, &ev->name);
+    put_str(copier, &ev->tenant);
+    put_str(copier, &ev->session);
+    put_str(copier, &ev->model);
+}
+
+static void copy_probed(struct copier *copier, struct coord_engine_probed *ev)
+{
+    if (ev->models == NULL) {
+        return;
+    }
+    const struct str *models = put(copier, ev->models, ev->model_count * sizeof(*models), sizeof(void *));
+    for (uint32_t i = 0; i < ev->model_count; i++) {
+        struct str model = ev->models[i];
+        put_str(copier, &model);
+        if (copier->at != NULL) {
+            memcpy((char *)(uintptr_t)&models[i], &model, sizeof(model));
+        }
+    }
+    if (copier->at != NULL) {
+        ev->models = models;
+    }
+}
+
+static void walk(struct copier *copier, struct coord_event *ev)
+{
+    switch (ev->kind) {
+    case COORD_EV_STEP_ARRIVED:
+        copy_arrived(copier, &ev->u.arrived);
+        break;
+    case COORD_EV_ENGINE_ADDED:
+        put_str(copier, &ev->u.engine_added.name);
+        break;
+    case COORD_EV_ENGINE_PROBED:
+        copy_probed(copier, &ev->u.engine_probed);
+        break;
+    case COORD_EV_STEP_STARTED:
+    case COORD_EV_STEP_ANSWERED:
+    case COORD_EV_STEP_DONE:
+    case COORD_EV_STEP_GONE:
+    case COORD_EV_ATTEMPT_FAILED:
+    case COORD_EV_NODE_REFUSED:
+    case COORD_EV_ENGINE_REMOVED:
+    case COORD_EV_TICK:
+        break;
+    }
+}
+
+struct coord_event *hub_event_clone(const struct coord_event *ev, size_t *ret_bytes)
+{
+    struct coord_event scratch = *ev;
+    struct copier counter = {0};
+    walk(&counter, &scratch);
+    *ret_bytes = sizeof(*ev) + counter.bytes;
+    char *block = mem_alloc(mem_heap(), *ret_bytes);
+    if (block == NULL) {
+        return NULL;
+    }
+    struct coord_event *copy = (struct coord_event *)(void *)block;
+    *copy = *ev;
+    struct copier placer = {.at = block + sizeof(*ev)};
+    walk(&placer, copy);
+    return copy;
+}
