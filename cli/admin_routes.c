@@ -9,8 +9,10 @@
 #include "common/rt/config_read.h"
 #include "common/rt/metric.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { TICK_LATE_US = 2000000, KEY_BYTES = 512 };
 
@@ -142,6 +144,17 @@ static enum admin_verdict on_remove(void *ctx, const struct admin_req *req, stru
     return ask(ctx, req, &question, resp);
 }
 
+/* The same as a SIGTERM: main drains and exits. */
+static enum admin_verdict on_drain(void *ctx, const struct admin_req *req, struct admin_resp *resp)
+{
+    (void)ctx;
+    (void)req;
+    if (kill(getpid(), SIGTERM) != 0 || buf_add_str(&resp->body, STR("{\"status\":\"draining\"}")) != ST_OK) {
+        admin_resp_error(resp, 500, "internal", "cannot drain");
+    }
+    return ADMIN_NOW;
+}
+
 /* {"url": "...", "name": "..."}; checked as the configuration is. */
 static enum status read_engine(yyjson_val *root, char url[1025], char name[64], struct err *err)
 {
@@ -212,6 +225,7 @@ enum status admin_routes_start(struct admin **ret, const struct config *cfg, str
         {"POST", "/saga/v1/engines", false, on_add, &ctx},
         {"DELETE", "/saga/v1/engines/", false, on_remove, &ctx},
         {"GET", "/saga/v1/sessions", false, on_sessions, &ctx},
+        {"POST", "/saga/v1/drain", false, on_drain, &ctx},
         {"GET", "/saga/v1/receipts/", false, on_receipt, &ctx},
     };
     char key[KEY_BYTES];

@@ -8,7 +8,9 @@
 
 struct admin;
 
-/* Starts the admin server for cfg (admin.listen is not empty). ST_IO, ST_INVAL, ST_DENIED with err. */
-MUST_CHECK enum status admin_routes_start(struct admin **ret, const struct config *cfg, struct hub *hub, struct err *err);
+/* Starts the admin server for cfg (admin.listen is not empty). ST_IO, ST_INVAL, ST_DENIED with err.
+ */
+MUST_CHECK enum status
+admin_routes_start(struct admin **ret, const struct config *cfg, struct hub *hub, struct err *err);
 
 #endif

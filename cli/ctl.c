@@ -10,7 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMEOUT_MS = 10000, PATH_BYTES = 1024, OUT_BYTES = 64 << 20, ARGS_MAX = 2 };
+enum {
+    TIMEOUT_MS = 10000,
+    PATH_BYTES = 1024,
+    BODY_BYTES = 8192,
+    OUT_BYTES = 64 << 20,
+    ARGS_MAX = 2
+};
 
 static const char usage[] =
     "usage: saga ctl [--admin URL] [--key-file FILE] [--json] [--timeout-ms N] COMMAND\n"
@@ -94,8 +100,8 @@ static int read_options(int argc, char **argv, struct options *opt)
     *opt = (struct options){.admin = "http://127.0.0.1:8081", .timeout_ms = TIMEOUT_MS};
     optind = 0; /* other subcommands may have used it */
     int c;
-    while ((c = getopt_long(argc, argv, "h", table, NULL)) !=
-           -1) { /* NOLINT(concurrency-mt-unsafe) */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+    while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
         switch (c) {
         case 'a':
             opt->admin = optarg;
@@ -144,6 +150,7 @@ static bool make_path(const struct command *command, const char *arg, char ret[P
     if (!command->is_arg_in_path) {
         return true;
     }
+    ASSERT(arg != NULL);
     for (; *arg != '\0'; arg++) {
         if (len + 4 > PATH_BYTES) {
             return false;
@@ -219,7 +226,7 @@ static int run_command(const struct command *command, const struct options *opt)
     struct buf answer;
     int status = 0;
     int rc = CMD_FAILED;
-    buf_init(&body, mem_heap(), PATH_BYTES * 8);
+    buf_init(&body, mem_heap(), BODY_BYTES);
     buf_init(&answer, mem_heap(), HTTP_ASK_BYTES);
     if (opt->key_file != NULL && secret_read(opt->key_file, key, &err) != ST_OK) {
         goto out;

@@ -7,6 +7,9 @@
 #include "common/rt/log.h"
 #include "common/rt/metric.h"
 
+#include <stdlib.h>
+#include <yyjson.h>
+
 
 enum { ANSWER_MAX = 1 << 24, SESSION_ROWS = 1000 };
 
@@ -120,6 +123,37 @@ static enum status remove_engine(struct hub *hub, struct str name, struct err *e
     return ST_OK;
 }
 
+/* The core's list, with the URLs that only the shell knows. */
+static enum status write_engines(const struct hub *hub, struct buf *out)
+{
+    struct buf plain;
+    buf_init(&plain, mem_heap(), ANSWER_MAX);
+    enum status st = coord_core_write_engines(hub->coord, loop_now_us(hub->loop), &plain);
+    yyjson_doc *doc = st == ST_OK ? yyjson_read(plain.p, plain.len, 0) : NULL;
+    yyjson_mut_doc *copy = yyjson_doc_mut_copy(doc, NULL);
+    yyjson_mut_val *engine = NULL;
+    size_t idx = 0;
+    size_t max = 0;
+    yyjson_mut_arr_foreach(yyjson_mut_doc_get_root(copy), idx, max, engine) {
+        const char *name = yyjson_mut_get_str(yyjson_mut_obj_get(engine, "name"));
+        uint32_t at = 0;
+        const struct hub_engine *entry = find_engine(hub, str_of(name), &at);
+        if (entry != NULL) {
+            yyjson_mut_obj_add_str(copy, engine, "url", entry->url);
+        }
+    }
+    size_t len = 0;
+    char *text = yyjson_mut_write(copy, 0, &len);
+    if (st == ST_OK) {
+        st = text == NULL ? ST_NOMEM : buf_add(out, text, len);
+    }
+    free(text); /* yyjson's own allocation */
+    yyjson_mut_doc_free(copy);
+    yyjson_doc_free(doc);
+    buf_fini(&plain);
+    return st;
+}
+
 static enum status write_status(const struct hub *hub, struct buf *out)
 {
     const struct coord_counters *counters = coord_core_counters(hub->coord);
@@ -129,7 +163,7 @@ static enum status write_status(const struct hub *hub, struct buf *out)
         (unsigned long long)metric_read(METRIC_CONNECTIONS, METRIC_SIDE_CLIENT, 0), coord_core_session_count(hub->coord),
         (unsigned long long)counters->steps_arrived, (unsigned long long)counters->retries);
     if (st == ST_OK) {
-        st = coord_core_write_engines(hub->coord, loop_now_us(hub->loop), out);
+        st = write_engines(hub, out);
     }
     return st == ST_OK ? buf_add_str(out, STR("}")) : st;
 }
@@ -174,7 +208,7 @@ static enum status answer(struct hub *hub, const struct hub_question *question, 
     case HUB_ASK_STATUS:
         return write_status(hub, out);
     case HUB_ASK_ENGINES:
-        return coord_core_write_engines(hub->coord, now_us, out);
+        return write_engines(hub, out);
     case HUB_ASK_SESSIONS:
         return coord_core_write_sessions(hub->coord, now_us, SESSION_ROWS, out);
     case HUB_ASK_RECEIPT:

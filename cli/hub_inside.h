@@ -29,7 +29,7 @@ enum hub_cmd_kind {
 /* A NUL-terminated text on the heap, owned; zeroed = none. */
 struct hub_text {
     char *p;
-    size_t bytes;                  /* with the NUL */
+    size_t bytes; /* with the NUL */
 };
 
 struct hub_cmd {
@@ -39,18 +39,18 @@ struct hub_cmd {
     uint32_t attempt;
     struct front_refusal refusal;
     enum coord_engine_kind engine_kind;
-    bool flag;                     /* PROBE: wants models; MODELS: ready */
-    const struct config *cfg;      /* RELOAD */
-    struct hub_text text;          /* PLACED: session; MODELS: JSON */
-    struct hub_text receipt;       /* PLACED: empty = not asked for */
-    struct hub_engine *entry;      /* ADD_ENGINE: counted */
+    bool flag;                /* PROBE: wants models; MODELS: ready */
+    const struct config *cfg; /* RELOAD */
+    struct hub_text text;     /* PLACED: session; MODELS: JSON */
+    struct hub_text receipt;  /* PLACED: empty = not asked for */
+    struct hub_engine *entry; /* ADD_ENGINE: counted */
 };
 
 /* An engine of the fleet, shared with the gateways that are being told of it. */
 struct hub_engine {
     _Atomic uint32_t refs;
     struct engine_id id;
-    struct config_engine cfg;      /* strings below */
+    struct config_engine cfg; /* strings below */
     char name[64];
     char url[1024];
     char key_file[1024];
@@ -62,9 +62,9 @@ struct hub_lane {
     struct loop *loop;
     struct front *front;
     uint32_t idx;
-    struct mailbox *commands;      /* NULL when inline */
-    struct loop_source source;     /* of that mailbox, in the lane's loop */
-    struct loop_timer timer;       /* publishes in_flight */
+    struct mailbox *commands;  /* NULL when inline */
+    struct loop_source source; /* of that mailbox, in the lane's loop */
+    struct loop_timer timer;   /* publishes in_flight */
     _Atomic uint32_t in_flight;
 };
 
@@ -74,15 +74,15 @@ struct hub_ask_state {
     void *ctx;
     struct hub_question question;
     struct buf out;
-    struct hub_engine *engine;     /* counted, NULL = none */
+    struct hub_engine *engine; /* counted, NULL = none */
     char text[256];
 };
 
 /* What the core's mailbox carries. */
 struct hub_msg {
-    struct coord_event *event;     /* heap, owned */
-    size_t event_bytes;            /* of that block */
-    struct hub_ask_state *ask;     /* heap, owned */
+    struct coord_event *event; /* heap, owned */
+    size_t event_bytes;        /* of that block */
+    struct hub_ask_state *ask; /* heap, owned */
 };
 
 struct hub {
@@ -96,11 +96,11 @@ struct hub {
     struct mailbox *inbox;
     struct loop_source inbox_source;
     struct loop_timer tick;
-    struct loop_job job;           /* runs queued commands (inline) */
-    struct hub_cmd *queue;         /* inline: [queue_count] */
+    struct loop_job job;   /* runs queued commands (inline) */
+    struct hub_cmd *queue; /* inline: [queue_count] */
     uint32_t queue_count;
     uint32_t queue_cap;
-    struct hub_engine **engines;   /* [engine_count] */
+    struct hub_engine **engines; /* [engine_count] */
     uint32_t engine_count;
     uint32_t engine_cap;
     uint32_t next_engine;
@@ -108,7 +108,7 @@ struct hub {
     _Atomic bool is_ready;
     _Atomic bool is_draining;
     void (*apply_config)(struct hub *hub, const struct config *cfg);
-    FILE *record;                  /* NULL = off */
+    FILE *record; /* NULL = off */
 };
 
 /* Runs one event through the cores and queues what they want (hub_core.c). */

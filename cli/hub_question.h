@@ -24,9 +24,9 @@ enum hub_ask_kind {
 
 struct hub_question {
     enum hub_ask_kind kind;
-    struct str text;                      /* <= 255 bytes */
-    const struct config_engine *engine;   /* strings are copied */
-    const struct config *cfg;             /* HUB_ASK_RELOAD: borrowed from then on */
+    struct str text;                    /* <= 255 bytes */
+    const struct config_engine *engine; /* strings are copied */
+    const struct config *cfg;           /* HUB_ASK_RELOAD: borrowed from then on */
 };
 
 /* The answer, in the core's thread. ST_CLOSED: the hub ends; whoever asked may be gone already. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/json_table.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "common/base/json.h"
 
 enum { CELL_BYTES = 96, INDENT = 2 };
 
@@ -42,14 +41,7 @@ static enum status add_value(struct buf *out, yyjson_val *val)
         }
         return st;
     }
-    size_t len = 0;
-    char *text = yyjson_val_write(val, YYJSON_WRITE_NOFLAG, &len);
-    if (text == NULL) {
-        return ST_NOMEM;
-    }
-    enum status st = buf_add(out, text, len);
-    free(text);
-    return st;
+    return json_add_val(out, val);
 }
 
 static enum status add_spaces(struct buf *out, size_t n)
@@ -169,29 +161,47 @@ static bool is_rows(yyjson_val *val)
 
 static enum status add_any(struct buf *out, yyjson_val *val, size_t depth);
 
-static enum status add_object(struct buf *out, yyjson_val *obj, size_t depth)
+static size_t key_width(yyjson_val *obj)
 {
+    size_t width = 0;
     size_t idx;
     size_t max;
     yyjson_val *key;
     yyjson_val *val;
-    size_t width = 0;
+    yyjson_obj_foreach(obj, idx, max, key, val)
+    {
+        if (is_scalar(val) && yyjson_get_len(key) > width) {
+            width = yyjson_get_len(key);
+        }
+    }
+    return width;
+}
+
+static enum status
+add_member(struct buf *out, yyjson_val *key, yyjson_val *val, size_t depth, size_t width)
+{
+    bool is_nested = depth < JSON_TABLE_DEPTH_MAX && (yyjson_is_obj(val) || is_rows(val));
+    enum status st = add_spaces(out, depth * INDENT);
+    st = st == ST_OK ? add_cell(out, key, is_nested ? 0 : width + INDENT) : st;
+    if (st == ST_OK && !is_nested) {
+        st = add_value(out, val);
+    }
+    st = st == ST_OK ? buf_add_str(out, STR("\n")) : st;
+    return st == ST_OK && is_nested ? add_any(out, val, depth + 1) : st;
+}
+
+static enum status add_object(struct buf *out, yyjson_val *obj, size_t depth)
+{
+    size_t width = key_width(obj);
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *val;
     enum status st = ST_OK;
     yyjson_obj_foreach(obj, idx, max, key, val)
     {
-        width = is_scalar(val) && yyjson_get_len(key) > width ? yyjson_get_len(key) : width;
-    }
-    yyjson_obj_foreach(obj, idx, max, key, val)
-    {
-        bool is_nested = depth < JSON_TABLE_DEPTH_MAX && (yyjson_is_obj(val) || is_rows(val));
-        st = st == ST_OK ? add_spaces(out, depth * INDENT) : st;
-        st = st == ST_OK ? add_cell(out, key, is_nested ? 0 : width + INDENT) : st;
-        if (is_nested) {
-            st = st == ST_OK ? buf_add_str(out, STR("\n")) : st;
-            st = st == ST_OK ? add_any(out, val, depth + 1) : st;
-        } else {
-            st = st == ST_OK ? add_value(out, val) : st;
-            st = st == ST_OK ? buf_add_str(out, STR("\n")) : st;
+        if (st == ST_OK) {
+            st = add_member(out, key, val, depth, width);
         }
     }
     return st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any JSON value as text for people: objects as `key  value` lines, lists of objects as tables.
- * THREAD: any. LIMITS: nesting JSON_TABLE_DEPTH_MAX (deeper is shown as JSON),
- * JSON_TABLE_COLUMNS_MAX columns. */
+ * THREAD: any.
+ * LIMITS: nesting JSON_TABLE_DEPTH_MAX (deeper is shown as JSON), JSON_TABLE_COLUMNS_MAX. */
 #ifndef CLI_JSON_TABLE_H
 #define CLI_JSON_TABLE_H
 

@@ -162,7 +162,7 @@ static enum status add_sims(struct serve *serve, struct err *err)
     if (serve->args.sim_count == 0) {
         return ST_OK;
     }
-    enum status st = simfleet_start(&serve->sims, serve->args.sim_count, err);
+    enum status st = simfleet_start(&serve->sims, serve->args.sim_count, serve->args.sim_speed, err);
     for (uint32_t i = 0; i < serve->args.sim_count && st == ST_OK; i++) {
         char name[16];
         snprintf(name, sizeof(name), "sim%u", i);

@@ -7,7 +7,7 @@
 #include <getopt.h>
 #include <stdio.h>
 
-enum { OPT_CONFIG = 256, OPT_LISTEN, OPT_ADMIN, OPT_ENGINE, OPT_ENGINES, OPT_LOOPS, OPT_RECORD, OPT_LEVEL, OPT_SET, OPT_READY, OPT_HELP };
+enum { OPT_CONFIG = 256, OPT_LISTEN, OPT_ADMIN, OPT_ENGINE, OPT_ENGINES, OPT_SIM_SPEED, OPT_LOOPS, OPT_RECORD, OPT_LEVEL, OPT_SET, OPT_READY, OPT_HELP };
 
 enum { LISTEN_BYTES = 4096 };
 
@@ -16,6 +16,7 @@ static const struct option options[] = {{"config", required_argument, NULL, OPT_
                                         {"admin-listen", required_argument, NULL, OPT_ADMIN},
                                         {"engine", required_argument, NULL, OPT_ENGINE},
                                         {"engines", required_argument, NULL, OPT_ENGINES},
+                                        {"sim-speed", required_argument, NULL, OPT_SIM_SPEED},
                                         {"loops", required_argument, NULL, OPT_LOOPS},
                                         {"record-events", required_argument, NULL, OPT_RECORD},
                                         {"log-level", required_argument, NULL, OPT_LEVEL},
@@ -34,6 +35,7 @@ void serve_args_usage(void)
          "  --admin-listen ADDR    admin port: metrics, health, control (127.0.0.1:8081; empty = none)\n"
          "  --engine URL           an engine; repeatable\n"
          "  --engines sim:N        N simulated engines inside this process (made-up text)\n"
+         "  --sim-speed X          those engines run X times as fast as modelled (1)\n"
          "  --loops N              reactor threads (1)\n"
          "  --record-events FILE   write every event and effect of the core, for replay\n"
          "  --log-level LEVEL      error, warn, info or debug (info)\n"
@@ -80,6 +82,15 @@ static enum status read_sim(struct serve_args *args, const char *text)
     return ST_OK;
 }
 
+static enum status read_speed(struct serve_args *args, const char *text)
+{
+    if (str_to_f64(str_of(text), &args->sim_speed) != ST_OK || args->sim_speed <= 0) {
+        fprintf(stderr, "saga serve: --sim-speed %s: expected a number above 0\n", text);
+        return ST_INVAL;
+    }
+    return ST_OK;
+}
+
 static enum status add_listen(char listens[LISTEN_BYTES], const char *addr)
 {
     size_t len = strlen(listens);
@@ -104,6 +115,8 @@ static enum status apply(struct serve_args *args, struct config *cfg, char liste
         return config_add_engine(cfg, optarg, &err) == ST_OK ? ST_OK : complain(&err, "--engine");
     case OPT_ENGINES:
         return read_sim(args, optarg);
+    case OPT_SIM_SPEED:
+        return read_speed(args, optarg);
     case OPT_LOOPS:
         return set(cfg, "loops", optarg);
     case OPT_RECORD:
@@ -161,7 +174,7 @@ enum status serve_args_read(struct serve_args *args, struct config *cfg, int arg
 {
     static struct config_errors errors;
     memset(&errors, 0, sizeof(errors));
-    *args = (struct serve_args){.argc = argc, .argv = argv};
+    *args = (struct serve_args){.argc = argc, .argv = argv, .sim_speed = 1};
     char listens[LISTEN_BYTES] = "";
     enum status st = read_file(args, cfg, &errors);
     optind = 1;

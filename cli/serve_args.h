@@ -8,17 +8,19 @@
 #include "common/base/err.h"
 
 struct serve_args {
-    int argc;              /* as given, for reading the configuration again */
+    int argc; /* as given, for reading the configuration again */
     char **argv;
     const char *config_file;
     const char *ready_file;
-    uint32_t sim_count;    /* --engines sim:N */
+    uint32_t sim_count; /* --engines sim:N */
+    double sim_speed;   /* --sim-speed X */
     bool wants_help;
 };
 
-/* Reads flags into args and the configuration into cfg (config_defaults already applied). Complaints go to standard
- * error. ST_OK; ST_INVAL: usage error; ST_IO and others: the file. */
-MUST_CHECK enum status serve_args_read(struct serve_args *args, struct config *cfg, int argc, char **argv);
+/* Reads flags into args and the configuration into cfg (config_defaults already applied).
+ * Complaints go to standard error. ST_OK; ST_INVAL: usage error; ST_IO and others: the file. */
+MUST_CHECK enum status
+serve_args_read(struct serve_args *args, struct config *cfg, int argc, char **argv);
 void serve_args_usage(void);
 
 #endif

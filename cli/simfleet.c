@@ -23,13 +23,14 @@ static void run(void *arg)
     loop_run(fleet->loop);
 }
 
-static enum status add_worker(struct simfleet *fleet, struct err *err)
+static enum status add_worker(struct simfleet *fleet, double speed, struct err *err)
 {
     struct net_addr addr;
     struct sim_worker_opts opts;
     int fd = -1;
     sim_worker_opts_init(&opts);
     opts.seed = fleet->count + 1;
+    opts.speed = speed;
     enum status st = net_addr_parse(STR("127.0.0.1:0"), &addr, err);
     if (st == ST_OK) {
         st = net_listen(&addr, false, &fd, err);
@@ -53,7 +54,7 @@ static enum status add_worker(struct simfleet *fleet, struct err *err)
     return ST_OK;
 }
 
-enum status simfleet_start(struct simfleet **ret, uint32_t count, struct err *err)
+enum status simfleet_start(struct simfleet **ret, uint32_t count, double speed, struct err *err)
 {
     struct simfleet *fleet = mem_calloc(mem_heap(), 1, sizeof(*fleet));
     if (fleet == NULL) {
@@ -61,7 +62,7 @@ enum status simfleet_start(struct simfleet **ret, uint32_t count, struct err *er
     }
     enum status st = loop_new(&fleet->loop, err);
     for (uint32_t i = 0; i < count && st == ST_OK; i++) {
-        st = add_worker(fleet, err);
+        st = add_worker(fleet, speed, err);
     }
     if (st == ST_OK) {
         st = thread_start(&fleet->thread, "sim", run, fleet, err);

@@ -25,7 +25,8 @@ static bool home_is_kept(const struct route_view *view, const struct route_step 
 }
 
 /* Among the costs not above limit_us, the engine that the key likes best. */
-static uint32_t pick_equal(const struct route_view *view, uint64_t key, const double *costs_us, double limit_us)
+static uint32_t
+pick_equal(const struct route_view *view, uint64_t key, const double *costs_us, double limit_us)
 {
     uint32_t best = ROUTE_NONE;
     uint64_t best_weight = 0;
@@ -61,6 +62,7 @@ enum status route_pick(const struct route_view *view,
         double above = least_us > 0.0 ? least_us * ROUTE_EQUAL_RATIO : 0.0;
         idx = pick_equal(view, step->key, costs_us, least_us + ROUTE_EQUAL_US + above);
     }
-    *ret = (struct route_choice){.idx = idx, .is_home = idx == step->home, .cost_us = costs_us[idx]};
+    *ret =
+        (struct route_choice){.idx = idx, .is_home = idx == step->home, .cost_us = costs_us[idx]};
     return ST_OK;
 }

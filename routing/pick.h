@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which engine gets a step: its home while that is not clearly behind, else the least cost; between near-equals the
- * session's own order decides, so that births spread and replicas agree.
- * PURE. THREAD: any. */
+/* Which engine gets a step: its home while that is not clearly behind, else the least cost; between
+ * near-equals the session's own order decides, so that births spread and replicas agree. PURE.
+ * THREAD: any. */
 #ifndef ROUTING_PICK_H
 #define ROUTING_PICK_H
 
@@ -13,12 +13,13 @@
 #define ROUTE_EQUAL_RATIO 0.01
 
 struct route_choice {
-    uint32_t idx;        /* in the view */
+    uint32_t idx; /* in the view */
     bool is_home;
-    double cost_us;      /* of the chosen one */
+    double cost_us; /* of the chosen one */
 };
 
-/* True when the home is kept without looking further: its own queue is within the margin, whatever the others' are. */
+/* True when the home is kept without looking further: its own queue is within the margin, whatever
+ * the others' are. */
 static inline bool route_home_is_short(uint32_t home_waiting, uint32_t margin_steps)
 {
     return home_waiting <= margin_steps;

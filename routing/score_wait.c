@@ -25,9 +25,11 @@ double route_wait_us(const struct route_engine *engine)
     return wait_us(engine, slot_ratio(engine));
 }
 
-double route_cost_us(const struct route_engine *engine, const struct route_step *step, double mean_slots)
+double
+route_cost_us(const struct route_engine *engine, const struct route_step *step, double mean_slots)
 {
-    uint32_t reuse = engine->reuse_bytes < step->prompt_bytes ? engine->reuse_bytes : step->prompt_bytes;
+    uint32_t reuse =
+        engine->reuse_bytes < step->prompt_bytes ? engine->reuse_bytes : step->prompt_bytes;
     uint32_t missed = step->prompt_bytes - reuse;
     uint32_t hint = engine->hint_bytes < missed ? engine->hint_bytes : missed;
     double session_us = ROUTE_SESSION_US + ROUTE_SESSION_BYTE_US * (double)step->prompt_bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time of one arrived step in the coordinator's core, with many engines and sessions; prints JSON. "home" is the next step of a
- * known session, found by its chain; "birth" a step of a new one. Ends of steps are not timed. */
+/* Time of one arrived step in the coordinator's core, with many engines and sessions; prints JSON.
+ * "home" is the next step of a known session, found by its chain; "birth" a step of a new one. Ends
+ * of steps are not timed. */
 #include "common/base/hash.h"
 #include "common/base/rng.h"
 #include "coordinator/core/core.h"
@@ -13,8 +14,8 @@ enum { CHAIN = 200, STEPS = 20000, GROWTH = 2 };
 
 struct bench {
     struct coord_core *core;
-    uint64_t *starts;      /* [sessions] first hash of each session's chain */
-    uint32_t *turns;       /* [sessions] steps done */
+    uint64_t *starts; /* [sessions] first hash of each session's chain */
+    uint32_t *turns;  /* [sessions] steps done */
     uint32_t sessions;
     uint64_t now_us;
     uint64_t req;
@@ -81,7 +82,9 @@ static uint64_t arrive(struct bench *bench, uint32_t session)
     started.u.started.req = ev.u.arrived.req;
     started.u.started.attempt = 1;
     (void)step(bench, &started);
-    const struct coord_event done = {.kind = COORD_EV_STEP_DONE, .u.done = {.req = ev.u.arrived.req, .outcome = COORD_OUTCOME_OK}};
+    const struct coord_event done = {
+        .kind = COORD_EV_STEP_DONE,
+        .u.done = {.req = ev.u.arrived.req, .outcome = COORD_OUTCOME_OK}};
     (void)step(bench, &done);
     return ns;
 }
@@ -93,9 +96,11 @@ static void add_engines(struct bench *bench, uint32_t engines)
         char name[32];
         (void)snprintf(name, sizeof(name), "engine-%u", i);
         const struct coord_event added = {
-            .kind = COORD_EV_ENGINE_ADDED, .u.engine_added = {.engine = {i}, .name = str_of(name), .max_running = 64}};
+            .kind = COORD_EV_ENGINE_ADDED,
+            .u.engine_added = {.engine = {i}, .name = str_of(name), .max_running = 64}};
         const struct coord_event probed = {
-            .kind = COORD_EV_ENGINE_PROBED, .u.engine_probed = {.engine = {i}, .is_up = true, .models = &model, .model_count = 1}};
+            .kind = COORD_EV_ENGINE_PROBED,
+            .u.engine_probed = {.engine = {i}, .is_up = true, .models = &model, .model_count = 1}};
         (void)step(bench, &added);
         (void)step(bench, &probed);
     }
@@ -115,13 +120,10 @@ static void report(const char *what, uint32_t engines, uint64_t *ns, uint32_t co
     for (uint32_t i = 0; i < count; i++) {
         sum += (double)ns[i];
     }
-    (void)printf("{\"bench\":\"core_arrived\",\"step\":\"%s\",\"engines\":%u,\"count\":%u,\"mean_ns\":%.0f,\"p50_ns\":%llu,"
+    (void)printf("{\"bench\":\"core_arrived\",\"step\":\"%s\",\"engines\":%u,\"count\":%u,\"mean_"
+                 "ns\":%.0f,\"p50_ns\":%llu,"
                  "\"p99_ns\":%llu}\n",
-                 what,
-                 engines,
-                 count,
-                 sum / count,
-                 (unsigned long long)ns[count / 2],
+                 what, engines, count, sum / count, (unsigned long long)ns[count / 2],
                  (unsigned long long)ns[count * 99ull / 100]);
 }
 
@@ -138,7 +140,8 @@ static void run(uint32_t engines, uint32_t sessions)
                                         .health_interval_us = UINT64_MAX / 2,
                                         .health_fail_count = 3,
                                         .health_open_us = 1};
-    if (bench == NULL || ns == NULL || coord_core_new(&bench->core, mem_heap(), &limits, 1) != ST_OK) {
+    if (bench == NULL || ns == NULL ||
+        coord_core_new(&bench->core, mem_heap(), &limits, 1) != ST_OK) {
         (void)fprintf(stderr, "out of memory\n");
         exit(1);
     }
@@ -152,7 +155,8 @@ static void run(uint32_t engines, uint32_t sessions)
         bench->starts[i] = rng_u64(&rng);
         ns[i] = arrive(bench, i);
     }
-    report("birth", engines, ns + (sessions > STEPS ? sessions - STEPS : 0), sessions > STEPS ? STEPS : sessions);
+    report("birth", engines, ns + (sessions > STEPS ? sessions - STEPS : 0),
+           sessions > STEPS ? STEPS : sessions);
     for (uint32_t i = 0; i < STEPS; i++) {
         ns[i] = arrive(bench, (uint32_t)rng_below(&rng, sessions));
     }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binary min-heap of intrusive nodes, ordered by (key, tie): timers, deadlines, order keys. Each
- * node knows its place, so removing or moving any of them is O(log n). PURE. THREAD: one owner.
- * LIMITS: max_count. OWNERSHIP: nodes are the caller's and must not move while they are in the
- * heap. Equal (key, tie) pairs come out in no promised order: give ties unique values. */
+ * node knows its place, so removing or moving any of them is O(log n). Equal (key, tie) pairs come
+ * out in no promised order: give ties unique values.
+ *
+ * PURE. THREAD: one owner.
+ * LIMITS: max_count.
+ * OWNERSHIP: nodes are the caller's and must not move while they are in the heap. */
 #ifndef COMMON_BASE_HEAP_H
 #define COMMON_BASE_HEAP_H
 

@@ -27,8 +27,8 @@ struct map {
 void map_init(struct map *map, const struct mem *mem, uint32_t max_count);
 void map_fini(struct map *map);
 
-/* Pointer to the value of key, valid until the next put or remove; NULL when absent. O(1) expected.
- */
+/* Pointer to the value of key, valid until the next put or remove; NULL when absent.
+ * O(1) expected. */
 uint64_t *map_get(const struct map *map, uint64_t key);
 
 /* Inserts or overwrites. ST_OK, ST_FULL (max_count reached), ST_NOMEM. */

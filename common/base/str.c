@@ -138,8 +138,7 @@ static size_t utf8_sequence(const unsigned char *p, size_t left)
     if (lead < 0xC2 || lead > 0xF4 || left < len) {
         return 0;
     }
-    /* The second byte's range also rules out overlong forms, surrogates and values above U+10FFFF.
-     */
+    /* The second byte's range rules out overlong forms, surrogates and values above U+10FFFF. */
     unsigned char min = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
     unsigned char max = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
     if (p[1] < min || p[1] > max) {

@@ -27,8 +27,7 @@ bool str_starts(struct str s, struct str prefix);
 bool str_istarts(struct str s, struct str prefix);
 /* Without leading and trailing SP and HTAB. */
 struct str str_trim(struct str s);
-/* Cuts the next part before sep off *rest (both trimmed of nothing); false when *rest is exhausted.
- */
+/* Cuts the next part before sep off *rest (no blanks trimmed); false when *rest is exhausted. */
 bool str_split(struct str *rest, char sep, struct str *ret_part);
 /* Decimal digits only, no sign, no space; ST_INVAL on anything else or overflow. */
 MUST_CHECK enum status str_to_u64(struct str s, uint64_t *ret);

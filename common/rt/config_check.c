@@ -93,6 +93,9 @@ enum status config_check_url(struct str url, struct err *err)
         }
         return ST_OK;
     }
+    if (url.p == NULL) {
+        return err_set(err, ST_INVAL, "is empty");
+    }
     size_t scheme = str_starts(url, STR("http://")) ? 7 : str_starts(url, STR("https://")) ? 8 : 0;
     if (scheme == 0) {
         return err_set(err, ST_INVAL, "must start with http://, https:// or unix:");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fills struct config from defaults, a YAML file and flags, strictly: whatever is unknown, doubled,
- * of the wrong type or out of range is refused with file:line, key and what is allowed. Order of
- * use: config_defaults, config_read_file, config_set / config_add_engine per flag, config_check.
- * THREAD: one owner. LIMITS: file CONFIG_FILE_BYTES, nesting CONFIG_DEPTH_MAX, no anchors, aliases
- * or tags. */
+ * of the wrong type or out of range is refused with file:line, key and what is allowed.
+ * In this order: config_defaults, config_read_file, config_set or config_add_engine per flag,
+ * config_check.
+ *
+ * THREAD: one owner.
+ * LIMITS: CONFIG_FILE_BYTES, CONFIG_DEPTH_MAX; no anchors, aliases or tags. */
 #ifndef COMMON_RT_CONFIG_READ_H
 #define COMMON_RT_CONFIG_READ_H
 

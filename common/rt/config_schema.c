@@ -107,8 +107,8 @@ size_t config_find_section(const struct config_table *table, struct str path)
 
 enum { NEAREST_BYTES_MAX = 64 };
 
-/* Edit distance (insert, delete, change one byte), row by row. Both at most NEAREST_BYTES_MAX long.
- */
+/* Edit distance (insert, delete, change one byte), row by row. Both at most
+ * NEAREST_BYTES_MAX long. */
 static unsigned edit_distance(struct str a, struct str b)
 {
     unsigned row[NEAREST_BYTES_MAX + 1];

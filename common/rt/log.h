@@ -5,8 +5,9 @@
  *
  * Written whole by one write(), control bytes escaped, cut at LOG_LINE_BYTES. Repeats of one call
  * site are limited (not at debug level): the first LOG_BURST lines of LOG_WINDOW_US are written,
- * the rest is counted and told. THREAD: any. Never allocates, takes no lock. Never give it prompt
- * or completion text. */
+ * the rest is counted and told. Never give it prompt or completion text.
+ *
+ * THREAD: any. Never allocates, takes no lock. */
 #ifndef COMMON_RT_LOG_H
 #define COMMON_RT_LOG_H
 
@@ -31,8 +32,7 @@ struct log_site {
 void log_set_level(enum config_log_level level);
 bool log_is_on(enum config_log_level level);
 
-/* Where lines go; starts as standard error. For tests and for `--log-file`-like needs of a program.
- */
+/* Where lines go; starts as standard error. For tests. */
 void log_set_fd(int fd);
 
 /* Lines that could not be written (descriptor full or closed). */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bounded queue of fixed-size messages from many threads to one, with a descriptor to wait on. The
  * mutex inside is a leaf: nothing is called while it is held.
- * THREAD: post any; drain the one reader. OWNERSHIP: messages are copied in and out. LIMITS: cap
- * messages. */
+ *
+ * THREAD: post any; drain the one reader.
+ * OWNERSHIP: messages are copied in and out.
+ * LIMITS: cap messages. */
 #ifndef COMMON_RT_MAILBOX_H
 #define COMMON_RT_MAILBOX_H
 

@@ -1,81 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/rt/metric.h"
+
 #include "common/rt/metric_table.h"
 
 #include <stdatomic.h>
-
-#define METRIC_VALUE_TEXT(label, value, text) text,
-#define LABEL(id, text, list)                                           \
-    static const char *const values_##id[] = {list(METRIC_VALUE_TEXT)}; \
-    static const struct metric_label label_##id = {text, values_##id, METRIC_##id##_COUNT};
-#include "common/rt/metric_label.def"
-#undef LABEL
-
-/* 1, 2.5, 5 steps from half a millisecond to an hour: first tokens and whole answers fit in both.
- */
-static const uint64_t bounds_TIME[] = {500,      1000,      2500,      5000,       10000,
-                                       25000,    50000,     100000,    250000,     500000,
-                                       1000000,  2500000,   5000000,   10000000,   30000000,
-                                       60000000, 120000000, 300000000, 1800000000, 3600000000};
-static const uint64_t bounds_BYTES[] = {256,    1024,    4096,    16384,    65536,
-                                        262144, 1048576, 4194304, 16777216, 67108864};
-
-enum {
-    BOUNDS_TIME = sizeof(bounds_TIME) / sizeof(bounds_TIME[0]),
-    BOUNDS_BYTES = sizeof(bounds_BYTES) / sizeof(bounds_BYTES[0]),
-};
-
-static const struct metric_buckets buckets_TIME = {bounds_TIME, BOUNDS_TIME};
-static const struct metric_buckets buckets_BYTES = {bounds_BYTES, BOUNDS_BYTES};
-
-/* Cells of all metrics in a row: each FIRST follows the LAST of the metric before it. */
-#define CELLS_OF(id, label1, label2, each) \
-    FIRST_##id,                            \
-        LAST_##id = FIRST_##id + METRIC_##label1##_COUNT * METRIC_##label2##_COUNT * (each)-1,
-
-enum {
-#define COUNTER(id, name, label1, label2, unit, help, action) CELLS_OF(id, label1, label2, 1)
-#define GAUGE(id, name, label1, label2, unit, help, action)   CELLS_OF(id, label1, label2, 1)
-#define HISTOGRAM(id, name, label1, label2, buckets, unit, help, action) \
-    CELLS_OF(id, label1, label2, BOUNDS_##buckets + 2)
-#include "common/rt/metrics.def"
-#undef COUNTER
-#undef GAUGE
-#undef HISTOGRAM
-    CELL_COUNT
-};
-
-const struct metric_info metric_infos[METRIC_COUNT] = {
-#define PLAIN(kind, id, name, label1, label2, unit, help, action)        \
-    [METRIC_##id] = {kind, name, &label_##label1, &label_##label2, NULL, \
-                     unit, help, action,          FIRST_##id,      1},
-#define COUNTER(id, name, label1, label2, unit, help, action) \
-    PLAIN(METRIC_KIND_COUNTER, id, name, label1, label2, unit, help, action)
-#define GAUGE(id, name, label1, label2, unit, help, action) \
-    PLAIN(METRIC_KIND_GAUGE, id, name, label1, label2, unit, help, action)
-#define HISTOGRAM(id, name, label1, label2, buckets, unit, help, action) \
-    [METRIC_##id] = {METRIC_KIND_HISTOGRAM,                              \
-                     name,                                               \
-                     &label_##label1,                                    \
-                     &label_##label2,                                    \
-                     &buckets_##buckets,                                 \
-                     unit,                                               \
-                     help,                                               \
-                     action,                                             \
-                     FIRST_##id,                                         \
-                     BOUNDS_##buckets + 2},
-#include "common/rt/metrics.def"
-#undef COUNTER
-#undef GAUGE
-#undef HISTOGRAM
-#undef PLAIN
-};
 
 /* One shard per thread while there are enough: no cache line is fought over. The sum counts; a
  * gauge's share of one shard may wrap below zero. */
 enum { SHARD_COUNT = 16, CACHE_LINE = 64 };
 
 struct shard {
-    _Alignas(CACHE_LINE) _Atomic uint64_t cells[CELL_COUNT];
+    _Alignas(CACHE_LINE) _Atomic uint64_t cells[METRIC_CELL_COUNT];
 };
 
 static struct shard shards[SHARD_COUNT];

@@ -1,31 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters, gauges and histograms of this process, declared in metrics.def, shown as Prometheus
  * text. A new metric is one line there. Updates are relaxed atomic adds on a shard of the calling
- * thread. THREAD: any. LIMITS: fixed storage, no allocation but by the render functions. */
+ * thread.
+ *
+ * THREAD: any.
+ * LIMITS: fixed storage, no allocation but by the render functions. */
 #ifndef COMMON_RT_METRIC_H
 #define COMMON_RT_METRIC_H
 
 #include "common/base/str.h"
-
-/* Values of the labels: METRIC_ROUTE_CHAT, METRIC_OUTCOME_OK, ... numbered from 0 per label. */
-#define METRIC_VALUE_ENUM(label, value, text) METRIC_##label##_##value,
-#define METRIC_VALUE_ONE(label, value, text)  +1
-#define LABEL(id, text, list)         \
-    enum { list(METRIC_VALUE_ENUM) }; \
-    enum { METRIC_##id##_COUNT = 0 list(METRIC_VALUE_ONE) };
-#include "common/rt/metric_label.def"
-#undef LABEL
-
-/* Ids: METRIC_REQUESTS, METRIC_TTFT, ... */
-enum metric {
-#define COUNTER(id, name, label1, label2, unit, help, action)            METRIC_##id,
-#define GAUGE(id, name, label1, label2, unit, help, action)              METRIC_##id,
-#define HISTOGRAM(id, name, label1, label2, buckets, unit, help, action) METRIC_##id,
-#include "common/rt/metrics.def"
-#undef COUNTER
-#undef GAUGE
-#undef HISTOGRAM
-};
+#include "common/rt/metric_id.h"
 
 /* Adds n to a counter. a, b: values of its labels, 0 for NONE. */
 void metric_add(enum metric id, unsigned a, unsigned b, uint64_t n);
@@ -47,6 +31,9 @@ void metric_observe(enum metric id, unsigned a, unsigned b, uint64_t value);
 /* Present value of a counter or gauge (as int64_t for gauges); number of observations of a
  * histogram. */
 uint64_t metric_read(enum metric id, unsigned a, unsigned b);
+
+/* Sum of one cell over the threads; for rendering (cells: metric_table.h). */
+uint64_t metric_cell(unsigned cell);
 
 /* Appends all metrics in the Prometheus text format 0.0.4. ST_OK, ST_FULL, ST_NOMEM. */
 MUST_CHECK enum status metric_render(struct buf *out);

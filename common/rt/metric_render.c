@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics.def as Prometheus text and as a page of the manual. */
+#include "common/rt/metric.h"
 #include "common/rt/metric_table.h"
 
 #include <stdio.h>

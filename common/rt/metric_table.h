@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.def as data; only metric*.c includes this.
+/* metrics.def as data: what each metric is and which cells hold it. Only metric*.c includes this.
  * THREAD: any (constant). */
 #ifndef COMMON_RT_METRIC_TABLE_H
 #define COMMON_RT_METRIC_TABLE_H
 
-#include "common/rt/metric.h"
+#include "common/rt/metric_id.h"
+
+#include <stdint.h>
 
 enum metric_kind { METRIC_KIND_COUNTER, METRIC_KIND_GAUGE, METRIC_KIND_HISTOGRAM };
 
@@ -43,9 +45,27 @@ enum {
 #undef HISTOGRAM
 };
 
-extern const struct metric_info metric_infos[METRIC_COUNT];
+/* Bounds of each kind of histogram. */
+enum { METRIC_BOUNDS_TIME = 20, METRIC_BOUNDS_BYTES = 10 };
 
-/* Sum over the shards. */
-uint64_t metric_cell(unsigned cell);
+/* Cells of all metrics in a row: each FIRST follows the LAST of the metric before it. */
+#define METRIC_CELLS_OF(id, label1, label2, each) \
+    METRIC_FIRST_##id,                            \
+        METRIC_LAST_##id =                        \
+            METRIC_FIRST_##id + METRIC_##label1##_COUNT * METRIC_##label2##_COUNT * (each)-1,
+
+enum {
+#define COUNTER(id, name, label1, label2, unit, help, action) METRIC_CELLS_OF(id, label1, label2, 1)
+#define GAUGE(id, name, label1, label2, unit, help, action)   METRIC_CELLS_OF(id, label1, label2, 1)
+#define HISTOGRAM(id, name, label1, label2, buckets, unit, help, action) \
+    METRIC_CELLS_OF(id, label1, label2, METRIC_BOUNDS_##buckets + 2)
+#include "common/rt/metrics.def"
+#undef COUNTER
+#undef GAUGE
+#undef HISTOGRAM
+    METRIC_CELL_COUNT
+};
+
+extern const struct metric_info metric_infos[METRIC_COUNT];
 
 #endif

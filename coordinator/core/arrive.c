@@ -10,7 +10,9 @@ static const char *const match_texts[] = {
     [COORD_MATCH_FORK] = "fork",
 };
 
-static enum coord_branch branch_of(const struct coord_session *session, const struct coord_session *parent, const struct coord_placed *placed)
+static enum coord_branch branch_of(const struct coord_session *session,
+                                   const struct coord_session *parent,
+                                   const struct coord_placed *placed)
 {
     if (placed->is_home) {
         return COORD_BRANCH_HOME;
@@ -27,8 +29,12 @@ static enum coord_branch branch_of(const struct coord_session *session, const st
     return parent != NULL ? COORD_BRANCH_FORK : COORD_BRANCH_NEW;
 }
 
-/* Why nobody can ever take this one, or false with its model named (one reference more, to be given back). */
-static enum status admit(struct coord_core *core, const struct coord_step_arrived *arrived, uint32_t *ret_model, enum coord_refuse *ret_why)
+/* Why nobody can ever take this one, or false with its model named (one reference more, to be given
+ * back). */
+static enum status admit(struct coord_core *core,
+                         const struct coord_step_arrived *arrived,
+                         uint32_t *ret_model,
+                         enum coord_refuse *ret_why)
 {
     *ret_model = COORD_MODEL_NONE;
     if (core->fleet.live_count == 0) {
@@ -48,7 +54,8 @@ static enum status admit(struct coord_core *core, const struct coord_step_arrive
         return ST_NOTFOUND;
     }
     uint32_t known = coord_models_find(&core->models, arrived->model);
-    bool is_served = known != COORD_MODEL_NONE && coord_models_at(&core->models, known)->servers > 0;
+    bool is_served =
+        known != COORD_MODEL_NONE && coord_models_at(&core->models, known)->servers > 0;
     if (!is_served && core->fleet.silent_count == 0) {
         return ST_NOTFOUND;
     }
@@ -61,8 +68,11 @@ static enum status admit(struct coord_core *core, const struct coord_step_arrive
 }
 
 /* A session to keep for this step; NULL with ST_OK when there is none or no room. */
-static enum status
-keep_session(struct coord_core *core, const struct coord_step_arrived *arrived, struct coord_match *match, uint32_t model, struct coord_session **ret)
+static enum status keep_session(struct coord_core *core,
+                                const struct coord_step_arrived *arrived,
+                                struct coord_match *match,
+                                uint32_t model,
+                                struct coord_session **ret)
 {
     bool is_kept = match->kind != COORD_MATCH_NONE && arrived->route != COORD_ROUTE_COUNT_TOKENS;
     *ret = is_kept ? match->session : NULL;
@@ -88,7 +98,9 @@ keep_session(struct coord_core *core, const struct coord_step_arrived *arrived, 
     return st;
 }
 
-static void count_match(struct coord_core *core, const struct coord_match *match, const struct coord_session *kept)
+static void count_match(struct coord_core *core,
+                        const struct coord_match *match,
+                        const struct coord_session *kept)
 {
     struct coord_counters *counters = &core->counters;
     counters->session_by_id += match->kind == COORD_MATCH_ID ? 1 : 0;
@@ -100,7 +112,11 @@ static void count_match(struct coord_core *core, const struct coord_match *match
     }
 }
 
-static uint64_t open_receipt(struct coord_core *core, const struct coord_step_arrived *arrived, const char *label, const char *match, uint64_t now_us)
+static uint64_t open_receipt(struct coord_core *core,
+                             const struct coord_step_arrived *arrived,
+                             const char *label,
+                             const char *match,
+                             uint64_t now_us)
 {
     struct coord_receipt *receipt = coord_receipts_add(&core->receipts, arrived->name);
     if (receipt == NULL) {
@@ -115,7 +131,10 @@ static uint64_t open_receipt(struct coord_core *core, const struct coord_step_ar
     return receipt->number;
 }
 
-static void refuse_arrival(struct coord_core *core, const struct coord_step_arrived *arrived, enum coord_refuse why, uint64_t now_us)
+static void refuse_arrival(struct coord_core *core,
+                           const struct coord_step_arrived *arrived,
+                           enum coord_refuse why,
+                           uint64_t now_us)
 {
     struct coord_receipt *receipt =
         coord_receipts_at(&core->receipts, open_receipt(core, arrived, "", "none", now_us));
@@ -126,19 +145,25 @@ static void refuse_arrival(struct coord_core *core, const struct coord_step_arri
     coord_refuse(core, arrived->req, why, now_us);
 }
 
-static void request_fill(struct coord_request *request, const struct coord_step_arrived *arrived, const struct coord_match *match, uint64_t now_us)
+static void request_fill(struct coord_request *request,
+                         const struct coord_step_arrived *arrived,
+                         const struct coord_match *match,
+                         uint64_t now_us)
 {
     request->key = match->key;
     request->arrived_at_us = now_us;
     request->prompt_bytes = arrived->prompt_bytes;
-    request->match_bytes = match->bytes < arrived->prompt_bytes ? match->bytes : arrived->prompt_bytes;
+    request->match_bytes =
+        match->bytes < arrived->prompt_bytes ? match->bytes : arrived->prompt_bytes;
     request->is_stream = arrived->is_stream;
     coord_session_label(arrived->session, match->key, request->label);
 }
 
 /* All that can fail: the session and the memory of where it is now. */
-static enum status
-settle_session(struct coord_core *core, const struct coord_step_arrived *arrived, struct coord_match *match, struct coord_request *request)
+static enum status settle_session(struct coord_core *core,
+                                  const struct coord_step_arrived *arrived,
+                                  struct coord_match *match,
+                                  struct coord_request *request)
 {
     struct coord_session *session = NULL;
     enum status st = keep_session(core, arrived, match, request->model, &session);
@@ -167,7 +192,8 @@ static void commit(struct coord_core *core,
     core->counters.steps_arrived++;
     coord_budget_note_step(&core->budget, now_us);
     count_match(core, match, session);
-    request->receipt = open_receipt(core, arrived, request->label, match_texts[match->kind], now_us);
+    request->receipt =
+        open_receipt(core, arrived, request->label, match_texts[match->kind], now_us);
     if (session != NULL) {
         session->in_flight++;
         session->steps++;
@@ -183,7 +209,10 @@ static void commit(struct coord_core *core,
     coord_submit(core, request, placed, branch, now_us);
 }
 
-static enum status arrive(struct coord_core *core, const struct coord_step_arrived *arrived, uint32_t model, uint64_t now_us)
+static enum status arrive(struct coord_core *core,
+                          const struct coord_step_arrived *arrived,
+                          uint32_t model,
+                          uint64_t now_us)
 {
     struct coord_request *request = NULL;
     enum status st = coord_requests_new(&core->requests, arrived->req, &request);
@@ -196,9 +225,13 @@ static enum status arrive(struct coord_core *core, const struct coord_step_arriv
     coord_sessions_match(&core->sessions, arrived, model, &match);
     request_fill(request, arrived, &match, now_us);
     bool may_settle = match.kind != COORD_MATCH_NONE && arrived->route != COORD_ROUTE_COUNT_TOKENS;
-    struct coord_ask ask = {.request = request, .session = match.session, .parent = match.parent, .may_settle = may_settle};
+    struct coord_ask ask = {.request = request,
+                            .session = match.session,
+                            .parent = match.parent,
+                            .may_settle = may_settle};
     struct coord_placed placed;
-    bool is_placed = coord_place(&core->placer, &core->fleet, &ask, core->limits.margin_steps, &placed);
+    bool is_placed =
+        coord_place(&core->placer, &core->fleet, &ask, core->limits.margin_steps, &placed);
     if (is_placed) {
         st = settle_session(core, arrived, &match, request);
     }
@@ -214,7 +247,8 @@ static enum status arrive(struct coord_core *core, const struct coord_step_arriv
     return ST_OK;
 }
 
-enum status coord_on_arrived(struct coord_core *core, const struct coord_step_arrived *arrived, uint64_t now_us)
+enum status
+coord_on_arrived(struct coord_core *core, const struct coord_step_arrived *arrived, uint64_t now_us)
 {
     uint32_t model = COORD_MODEL_NONE;
     enum coord_refuse why = COORD_REFUSE_LIMIT;

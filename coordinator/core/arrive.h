@@ -7,6 +7,8 @@
 #include "coordinator/core/state.h"
 
 /* ST_OK (it was placed or refused), or ST_NOMEM (nothing changed). */
-MUST_CHECK enum status coord_on_arrived(struct coord_core *core, const struct coord_step_arrived *arrived, uint64_t now_us);
+MUST_CHECK enum status coord_on_arrived(struct coord_core *core,
+                                        const struct coord_step_arrived *arrived,
+                                        uint64_t now_us);
 
 #endif

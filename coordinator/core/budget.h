@@ -10,7 +10,7 @@ enum { COORD_BUDGET_SECONDS = 10, COORD_BUDGET_MIN = 10 };
 
 /* Zeroed = empty. */
 struct coord_budget {
-    uint64_t second[COORD_BUDGET_SECONDS];   /* which second each bucket holds */
+    uint64_t second[COORD_BUDGET_SECONDS]; /* which second each bucket holds */
     uint32_t steps[COORD_BUDGET_SECONDS];
     uint32_t retries[COORD_BUDGET_SECONDS];
 };

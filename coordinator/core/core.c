@@ -17,8 +17,10 @@ static void parts_fini(struct coord_core *core)
     coord_models_fini(&core->models);
 }
 
-enum status
-coord_core_new(struct coord_core **ret, const struct mem *mem, const struct coord_limits *limits, uint64_t seed)
+enum status coord_core_new(struct coord_core **ret,
+                           const struct mem *mem,
+                           const struct coord_limits *limits,
+                           uint64_t seed)
 {
     struct coord_core *core = mem_calloc(mem, 1, sizeof(*core));
     if (core == NULL) {
@@ -64,14 +66,16 @@ void coord_core_set_limits(struct coord_core *core, const struct coord_limits *l
 static void probe_if_due(struct coord_core *core, struct coord_engine *engine, uint64_t now_us)
 {
     bool wants_models = false;
-    if (coord_effects_has_room(core) && coord_fleet_probe_due(&core->fleet, engine, &core->limits, now_us, &wants_models)) {
+    if (coord_effects_has_room(core) &&
+        coord_fleet_probe_due(&core->fleet, engine, &core->limits, now_us, &wants_models)) {
         struct coord_effect *ef = coord_effect_add(core, COORD_EF_PROBE);
         ef->u.probe.engine = engine->id;
         ef->u.probe.wants_models = wants_models;
     }
 }
 
-static enum status on_engine_added(struct coord_core *core, const struct coord_engine_added *added, uint64_t now_us)
+static enum status
+on_engine_added(struct coord_core *core, const struct coord_engine_added *added, uint64_t now_us)
 {
     enum status st = coord_placer_reserve(&core->placer, core->fleet.count + 1);
     if (st != ST_OK) {
@@ -99,10 +103,12 @@ static void on_engine_removed(struct coord_core *core, struct engine_id id, uint
     }
 }
 
-static enum status on_engine_probed(struct coord_core *core, const struct coord_engine_probed *probed, uint64_t now_us)
+static enum status
+on_engine_probed(struct coord_core *core, const struct coord_engine_probed *probed, uint64_t now_us)
 {
     struct coord_engine *engine = coord_fleet_find(&core->fleet, probed->engine);
-    return engine == NULL ? ST_OK : coord_fleet_probed(&core->fleet, engine, probed, &core->limits, now_us);
+    return engine == NULL ? ST_OK
+                          : coord_fleet_probed(&core->fleet, engine, probed, &core->limits, now_us);
 }
 
 /* Sessions that have been silent for long stop counting, then are forgotten. */
@@ -157,8 +163,8 @@ static enum status dispatch(struct coord_core *core, const struct coord_event *e
         coord_on_failed(core, &ev->u.failed, now_us);
         return ST_OK;
     case COORD_EV_NODE_REFUSED:
-        coord_on_node_refused(
-            core, ev->u.node_refused.req, ev->u.node_refused.attempt, ev->u.node_refused.is_timeout, now_us);
+        coord_on_node_refused(core, ev->u.node_refused.req, ev->u.node_refused.attempt,
+                              ev->u.node_refused.is_timeout, now_us);
         return ST_OK;
     case COORD_EV_ENGINE_ADDED:
         return on_engine_added(core, &ev->u.engine_added, now_us);
@@ -174,8 +180,9 @@ static enum status dispatch(struct coord_core *core, const struct coord_event *e
     return ST_OK;
 }
 
-/* Moves waiting steps away from engines that went down or away. Their effects come before the event's own: a SETTLED
- * would otherwise make the node start one of those very steps where it must not run any more. */
+/* Moves waiting steps away from engines that went down or away. Their effects come before the
+ * event's own: a SETTLED would otherwise make the node start one of those very steps where it must
+ * not run any more. */
 static void rehome_first(struct coord_core *core, uint64_t now_us)
 {
     struct coord_effect own[COORD_EFFECTS_PER_EVENT];

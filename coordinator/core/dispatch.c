@@ -20,14 +20,18 @@ static uint32_t retry_after_healthy(const struct coord_core *core, uint64_t now_
         const struct coord_engine *engine = core->fleet.engines[i];
         uint64_t wait = RETRY_AFTER_STARTING_S;
         if (engine->state == COORD_ENGINE_OPEN) {
-            wait = engine->open_until_us > now_us ? (engine->open_until_us - now_us) / US_PER_S + 1 : 1;
+            wait = engine->open_until_us > now_us ? (engine->open_until_us - now_us) / US_PER_S + 1
+                                                  : 1;
         }
         least = wait < least ? wait : least;
     }
     return (uint32_t)least;
 }
 
-void coord_refuse(struct coord_core *core, struct request_id req, enum coord_refuse why, uint64_t now_us)
+void coord_refuse(struct coord_core *core,
+                  struct request_id req,
+                  enum coord_refuse why,
+                  uint64_t now_us)
 {
     struct coord_effect *ef = coord_effect_add(core, COORD_EF_REFUSE);
     ef->u.refuse.req = req;
@@ -76,7 +80,10 @@ void coord_leave_engine(struct coord_core *core, struct coord_request *request, 
     (void)coord_fleet_reap(&core->fleet, engine, now_us);
 }
 
-void coord_close_receipt(struct coord_core *core, const struct coord_request *request, enum coord_result result, uint64_t now_us)
+void coord_close_receipt(struct coord_core *core,
+                         const struct coord_request *request,
+                         enum coord_result result,
+                         uint64_t now_us)
 {
     struct coord_receipt *receipt = coord_receipts_at(&core->receipts, request->receipt);
     if (receipt == NULL) {
@@ -105,7 +112,10 @@ void coord_finish(struct coord_core *core, struct coord_request *request, uint64
     coord_requests_free(&core->requests, request);
 }
 
-void coord_finish_refused(struct coord_core *core, struct coord_request *request, enum coord_refuse why, uint64_t now_us)
+void coord_finish_refused(struct coord_core *core,
+                          struct coord_request *request,
+                          enum coord_refuse why,
+                          uint64_t now_us)
 {
     coord_close_receipt(core, request, COORD_RESULT_REFUSED, now_us);
     coord_refuse(core, request->id, why, now_us);
@@ -118,10 +128,10 @@ void coord_finish_refused(struct coord_core *core, struct coord_request *request
 }
 
 void coord_submit(struct coord_core *core,
-                   struct coord_request *request,
-                   const struct coord_placed *placed,
-                   enum coord_branch branch,
-                   uint64_t now_us)
+                  struct coord_request *request,
+                  const struct coord_placed *placed,
+                  enum coord_branch branch,
+                  uint64_t now_us)
 {
     struct coord_receipt *receipt = coord_receipts_at(&core->receipts, request->receipt);
     if (receipt != NULL) {

@@ -14,7 +14,10 @@ void coord_submit(struct coord_core *core,
                   uint64_t now_us);
 
 /* REFUSE, with a Retry-After where waiting helps. */
-void coord_refuse(struct coord_core *core, struct request_id req, enum coord_refuse why, uint64_t now_us);
+void coord_refuse(struct coord_core *core,
+                  struct request_id req,
+                  enum coord_refuse why,
+                  uint64_t now_us);
 
 /* SETTLED for the step's attempt on its engine. */
 void coord_settle(struct coord_core *core, const struct coord_request *request);
@@ -26,12 +29,18 @@ void coord_withdraw(struct coord_core *core, const struct coord_request *request
 void coord_leave_engine(struct coord_core *core, struct coord_request *request, uint64_t now_us);
 
 /* Writes the end into the receipt. */
-void coord_close_receipt(struct coord_core *core, const struct coord_request *request, enum coord_result result, uint64_t now_us);
+void coord_close_receipt(struct coord_core *core,
+                         const struct coord_request *request,
+                         enum coord_result result,
+                         uint64_t now_us);
 
 /* Forgets a step that is on no engine. */
 void coord_finish(struct coord_core *core, struct coord_request *request, uint64_t now_us);
 
 /* Ends a step that is on no engine with REFUSE, and forgets it. */
-void coord_finish_refused(struct coord_core *core, struct coord_request *request, enum coord_refuse why, uint64_t now_us);
+void coord_finish_refused(struct coord_core *core,
+                          struct coord_request *request,
+                          enum coord_refuse why,
+                          uint64_t now_us);
 
 #endif

@@ -4,10 +4,10 @@
 #include "common/base/hash.h"
 
 enum {
-    PROBE_MODELS_EVERY = 12,   /* probes between two looks at the models */
-    GOOD_PROBES_TO_CLOSE = 2,  /* half-open without traffic */
-    PROBE_LOST_US = 60000000,  /* an answer that never came */
-    PROBE_SOON_US = 1000000,   /* starting, or in doubt */
+    PROBE_MODELS_EVERY = 12,  /* probes between two looks at the models */
+    GOOD_PROBES_TO_CLOSE = 2, /* half-open without traffic */
+    PROBE_LOST_US = 60000000, /* an answer that never came */
+    PROBE_SOON_US = 1000000,  /* starting, or in doubt */
 };
 
 #define FAIL_RATIO_ALPHA 0.1
@@ -44,7 +44,10 @@ static void engine_move(struct coord_engine *engine, enum coord_engine_state nex
     engine->good_probes = 0;
 }
 
-void coord_fleet_init(struct coord_fleet *fleet, const struct mem *mem, struct coord_models *models, uint32_t max_engines)
+void coord_fleet_init(struct coord_fleet *fleet,
+                      const struct mem *mem,
+                      struct coord_models *models,
+                      uint32_t max_engines)
 {
     *fleet = (struct coord_fleet){.mem = mem, .models = models, .max_engines = max_engines};
     map_init(&fleet->by_id, mem, max_engines);
@@ -94,7 +97,7 @@ void coord_fleet_fini(struct coord_fleet *fleet)
     for (uint32_t i = 0; i < fleet->count; i++) {
         engine_free(fleet, fleet->engines[i]);
     }
-    mem_free(fleet->mem, fleet->engines, fleet->cap * sizeof(fleet->engines[0]));
+    mem_free(fleet->mem, fleet->engines, fleet->cap * sizeof(void *));
     map_fini(&fleet->by_id);
 }
 
@@ -110,8 +113,8 @@ static enum status fleet_grow(struct coord_fleet *fleet)
         return ST_OK;
     }
     uint32_t cap = fleet->cap == 0 ? 8 : fleet->cap * 2;
-    struct coord_engine **engines = mem_resize(
-        fleet->mem, fleet->engines, fleet->cap * sizeof(engines[0]), cap * sizeof(engines[0]));
+    struct coord_engine **engines =
+        mem_resize(fleet->mem, fleet->engines, fleet->cap * sizeof(void *), cap * sizeof(void *));
     if (engines == NULL) {
         return ST_NOMEM;
     }
@@ -120,7 +123,8 @@ static enum status fleet_grow(struct coord_fleet *fleet)
     return ST_OK;
 }
 
-static enum status engine_new(struct coord_fleet *fleet, struct engine_id id, struct coord_engine **ret)
+static enum status
+engine_new(struct coord_fleet *fleet, struct engine_id id, struct coord_engine **ret)
 {
     if (fleet->count >= fleet->max_engines) {
         return ST_FULL;
@@ -149,7 +153,8 @@ static enum status engine_new(struct coord_fleet *fleet, struct engine_id id, st
     return ST_OK;
 }
 
-enum status coord_fleet_add(struct coord_fleet *fleet, const struct coord_engine_added *added, uint64_t now_us)
+enum status
+coord_fleet_add(struct coord_fleet *fleet, const struct coord_engine_added *added, uint64_t now_us)
 {
     struct coord_engine *engine = coord_fleet_find(fleet, added->engine);
     if (engine == NULL) {
@@ -173,7 +178,8 @@ enum status coord_fleet_add(struct coord_fleet *fleet, const struct coord_engine
 
 bool coord_fleet_reap(struct coord_fleet *fleet, struct coord_engine *engine, uint64_t now_us)
 {
-    if (engine->state != COORD_ENGINE_DRAINING || engine->queued_count + engine->running_count > 0) {
+    if (engine->state != COORD_ENGINE_DRAINING ||
+        engine->queued_count + engine->running_count > 0) {
         return false;
     }
     engine_move(engine, COORD_ENGINE_OFF, now_us);
@@ -181,7 +187,7 @@ bool coord_fleet_reap(struct coord_fleet *fleet, struct coord_engine *engine, ui
     while (fleet->engines[at] != engine) {
         at++;
     }
-    memmove(&fleet->engines[at], &fleet->engines[at + 1], (fleet->count - at - 1) * sizeof(fleet->engines[0]));
+    memmove(&fleet->engines[at], &fleet->engines[at + 1], (fleet->count - at - 1) * sizeof(void *));
     fleet->count--;
     (void)map_remove(&fleet->by_id, engine->id.v);
     engine_free(fleet, engine);
@@ -209,8 +215,9 @@ bool coord_engine_has_further_model(const struct coord_engine *engine, uint32_t 
 }
 
 /* Replaces the engine's list of models. */
-static enum status
-engine_set_models(struct coord_fleet *fleet, struct coord_engine *engine, const struct coord_engine_probed *probed)
+static enum status engine_set_models(struct coord_fleet *fleet,
+                                     struct coord_engine *engine,
+                                     const struct coord_engine_probed *probed)
 {
     uint32_t count = 0;
     uint32_t *models = NULL;
@@ -242,8 +249,12 @@ engine_set_models(struct coord_fleet *fleet, struct coord_engine *engine, const 
     return ST_OK;
 }
 
-/* Breaker opens; each time in a row it stays open twice as long, up to a limit. docs/formulas.md#F5 */
-static void engine_open(struct coord_fleet *fleet, struct coord_engine *engine, const struct coord_limits *limits, uint64_t now_us)
+/* Breaker opens; each time in a row it stays open twice as long, up to a limit. docs/formulas.md#F5
+ */
+static void engine_open(struct coord_fleet *fleet,
+                        struct coord_engine *engine,
+                        const struct coord_limits *limits,
+                        uint64_t now_us)
 {
     bool was_well = engine->state == COORD_ENGINE_UP &&
                     now_us - engine->entered_at_us > COORD_BACKOFF_MAX * limits->health_open_us;
@@ -261,7 +272,8 @@ static void engine_close(struct coord_engine *engine, uint64_t now_us)
     engine->needs_rehome = false;
 }
 
-static void probe_good(struct coord_engine *engine, const struct coord_limits *limits, uint64_t now_us)
+static void
+probe_good(struct coord_engine *engine, const struct coord_limits *limits, uint64_t now_us)
 {
     engine->probe_fail_streak = 0;
     /* Old failures are forgotten, or an engine without traffic would never be tried again. */
@@ -269,18 +281,23 @@ static void probe_good(struct coord_engine *engine, const struct coord_limits *l
     if (engine->state == COORD_ENGINE_STARTING) {
         engine_close(engine, now_us);
         engine->fail_streak = 0;
-    } else if (engine->state == COORD_ENGINE_HALF_OPEN && ++engine->good_probes >= GOOD_PROBES_TO_CLOSE) {
+    } else if (engine->state == COORD_ENGINE_HALF_OPEN &&
+               ++engine->good_probes >= GOOD_PROBES_TO_CLOSE) {
         /* A probe is no step: the next failed step opens the breaker again, for longer. */
         engine_close(engine, now_us);
         engine->fail_streak = limits->health_fail_count > 0 ? limits->health_fail_count - 1 : 0;
     }
 }
 
-static void probe_bad(struct coord_fleet *fleet, struct coord_engine *engine, const struct coord_limits *limits, uint64_t now_us)
+static void probe_bad(struct coord_fleet *fleet,
+                      struct coord_engine *engine,
+                      const struct coord_limits *limits,
+                      uint64_t now_us)
 {
     engine->probe_fail_streak++;
     bool is_enough = engine->probe_fail_streak >= limits->health_fail_count;
-    if (engine->state == COORD_ENGINE_HALF_OPEN || (engine->state == COORD_ENGINE_UP && is_enough)) {
+    if (engine->state == COORD_ENGINE_HALF_OPEN ||
+        (engine->state == COORD_ENGINE_UP && is_enough)) {
         engine_open(fleet, engine, limits, now_us);
     }
 }
@@ -323,7 +340,8 @@ bool coord_fleet_probe_due(struct coord_fleet *fleet,
                            bool *ret_wants_models)
 {
     (void)fleet;
-    if (is_leaving(engine) || (engine->is_probing && now_us < engine->probe_sent_at_us + PROBE_LOST_US)) {
+    if (is_leaving(engine) ||
+        (engine->is_probing && now_us < engine->probe_sent_at_us + PROBE_LOST_US)) {
         return false;
     }
     if (engine->state == COORD_ENGINE_OPEN) {
@@ -349,7 +367,10 @@ static void note_end(struct coord_engine *engine, bool is_failure)
     engine->fail_ratio += FAIL_RATIO_ALPHA * (sample - engine->fail_ratio);
 }
 
-void coord_fleet_success(struct coord_fleet *fleet, struct coord_engine *engine, uint64_t submitted_at_us, uint64_t now_us)
+void coord_fleet_success(struct coord_fleet *fleet,
+                         struct coord_engine *engine,
+                         uint64_t submitted_at_us,
+                         uint64_t now_us)
 {
     (void)fleet;
     engine->served++;
@@ -378,9 +399,11 @@ void coord_fleet_failure(struct coord_fleet *fleet,
     }
     engine->fail_streak++;
     bool is_enough = engine->fail_streak >= limits->health_fail_count;
-    if (engine->state == COORD_ENGINE_HALF_OPEN || (engine->state == COORD_ENGINE_UP && is_enough)) {
+    if (engine->state == COORD_ENGINE_HALF_OPEN ||
+        (engine->state == COORD_ENGINE_UP && is_enough)) {
         engine_open(fleet, engine, limits, now_us);
-    } else if (engine->state == COORD_ENGINE_UP && engine->next_probe_at_us > now_us + PROBE_SOON_US / 4) {
+    } else if (engine->state == COORD_ENGINE_UP &&
+               engine->next_probe_at_us > now_us + PROBE_SOON_US / 4) {
         engine->next_probe_at_us = now_us; /* find out soon whether it is there at all */
     }
 }

@@ -11,7 +11,10 @@ static void count(const struct coord_fleet *fleet, struct engine_id home, bool i
     }
 }
 
-void coord_home_set(const struct coord_fleet *fleet, struct coord_session *session, struct engine_id home, uint32_t bytes)
+void coord_home_set(const struct coord_fleet *fleet,
+                    struct coord_session *session,
+                    struct engine_id home,
+                    uint32_t bytes)
 {
     if (session->state != COORD_SESSION_COLD) {
         count(fleet, session->home, false);
@@ -24,7 +27,10 @@ void coord_home_set(const struct coord_fleet *fleet, struct coord_session *sessi
     session->alt_streak = 0;
 }
 
-void coord_home_busy(const struct coord_fleet *fleet, struct coord_sessions *sessions, struct coord_session *session, uint64_t now_us)
+void coord_home_busy(const struct coord_fleet *fleet,
+                     struct coord_sessions *sessions,
+                     struct coord_session *session,
+                     uint64_t now_us)
 {
     if (session->state == COORD_SESSION_COLD) {
         count(fleet, session->home, true);
@@ -32,18 +38,25 @@ void coord_home_busy(const struct coord_fleet *fleet, struct coord_sessions *ses
     coord_session_move(sessions, session, COORD_SESSION_BUSY, now_us);
 }
 
-void coord_home_warm(struct coord_sessions *sessions, struct coord_session *session, uint64_t now_us)
+void coord_home_warm(struct coord_sessions *sessions,
+                     struct coord_session *session,
+                     uint64_t now_us)
 {
     coord_session_move(sessions, session, COORD_SESSION_WARM, now_us);
 }
 
-void coord_home_cold(const struct coord_fleet *fleet, struct coord_sessions *sessions, struct coord_session *session, uint64_t now_us)
+void coord_home_cold(const struct coord_fleet *fleet,
+                     struct coord_sessions *sessions,
+                     struct coord_session *session,
+                     uint64_t now_us)
 {
     count(fleet, session->home, false);
     coord_session_move(sessions, session, COORD_SESSION_COLD, now_us);
 }
 
-void coord_home_forget(const struct coord_fleet *fleet, struct coord_sessions *sessions, struct coord_session *session)
+void coord_home_forget(const struct coord_fleet *fleet,
+                       struct coord_sessions *sessions,
+                       struct coord_session *session)
 {
     if (session->state != COORD_SESSION_COLD) {
         count(fleet, session->home, false);
@@ -80,7 +93,8 @@ void coord_home_recount(const struct coord_sessions *sessions, struct coord_engi
     static const enum coord_session_state live[] = {COORD_SESSION_BUSY, COORD_SESSION_WARM};
     engine->sessions = 0;
     for (int i = 0; i < 2; i++) {
-        LIST_FOR_EACH (link, &sessions->lists[live[i]]) {
+        LIST_FOR_EACH(link, &sessions->lists[live[i]])
+        {
             const struct coord_session *session = LIST_OWNER(link, struct coord_session, link);
             engine->sessions += session->home.v == engine->id.v ? 1 : 0;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Model ids as small numbers: each text is kept once, with how many objects name it and how many engines serve it.
- * PURE. THREAD: core. LIMITS: COORD_MODELS_CAP texts. */
+/* Model ids as small numbers: each text is kept once, with how many objects name it and how many
+ * engines serve it. PURE. THREAD: core. LIMITS: COORD_MODELS_CAP texts. */
 #ifndef COORDINATOR_CORE_MODELS_H
 #define COORDINATOR_CORE_MODELS_H
 
@@ -13,17 +13,17 @@ enum { COORD_MODELS_CAP = 4096 };
 #define COORD_MODEL_NONE UINT32_MAX
 
 struct coord_model {
-    char *text;           /* [len] not terminated */
+    char *text; /* [len] not terminated */
     uint64_t hash;
     uint32_t len;
-    uint32_t refs;        /* sessions, requests and engines that name it */
-    uint32_t servers;     /* engines that list it and are not being removed */
+    uint32_t refs;    /* sessions, requests and engines that name it */
+    uint32_t servers; /* engines that list it and are not being removed */
 };
 
 struct coord_models {
     const struct mem *mem;
     struct slab slab;
-    struct map by_hash;   /* text hash -> slab index */
+    struct map by_hash; /* text hash -> slab index */
 };
 
 void coord_models_init(struct coord_models *models, const struct mem *mem);
@@ -34,7 +34,8 @@ void coord_models_fini(struct coord_models *models);
 uint32_t coord_models_find(const struct coord_models *models, struct str text);
 
 /* Index of text with one more reference, made known if need be. ST_OK, ST_NOMEM, ST_FULL. */
-MUST_CHECK enum status coord_models_take(struct coord_models *models, struct str text, uint32_t *ret_idx);
+MUST_CHECK enum status
+coord_models_take(struct coord_models *models, struct str text, uint32_t *ret_idx);
 
 /* One more reference to a known one; COORD_MODEL_NONE is fine in both. */
 void coord_models_ref(struct coord_models *models, uint32_t idx);

@@ -13,7 +13,7 @@ void coord_placer_fini(struct coord_placer *placer)
     if (placer->mem == NULL) {
         return;
     }
-    mem_free(placer->mem, placer->engines, placer->cap * sizeof(placer->engines[0]));
+    mem_free(placer->mem, placer->engines, placer->cap * sizeof(void *));
     mem_free(placer->mem, placer->view, placer->cap * sizeof(placer->view[0]));
     mem_free(placer->mem, placer->costs_us, placer->cap * sizeof(placer->costs_us[0]));
     placer->cap = 0;
@@ -26,7 +26,7 @@ enum status coord_placer_reserve(struct coord_placer *placer, uint32_t engines)
     }
     struct coord_placer grown = *placer;
     grown.cap = engines < 8 ? 8 : engines + engines / 2;
-    grown.engines = mem_calloc(placer->mem, grown.cap, sizeof(grown.engines[0]));
+    grown.engines = mem_calloc(placer->mem, grown.cap, sizeof(void *));
     grown.view = mem_calloc(placer->mem, grown.cap, sizeof(grown.view[0]));
     grown.costs_us = mem_calloc(placer->mem, grown.cap, sizeof(grown.costs_us[0]));
     if (grown.engines == NULL || grown.view == NULL || grown.costs_us == NULL) {
@@ -40,20 +40,23 @@ enum status coord_placer_reserve(struct coord_placer *placer, uint32_t engines)
 
 /* How far the search for somebody who may take the step has to go. */
 enum reach {
-    REACH_SURE,     /* engines known to serve the model */
-    REACH_SILENT,   /* engines that have not told their models */
-    REACH_IN_NEED,  /* also half-open ones that are being tried already */
+    REACH_SURE,    /* engines known to serve the model */
+    REACH_SILENT,  /* engines that have not told their models */
+    REACH_IN_NEED, /* also half-open ones that are being tried already */
 };
 
-static bool may_take(const struct coord_engine *engine, const struct coord_request *request, enum reach reach)
+static bool
+may_take(const struct coord_engine *engine, const struct coord_request *request, enum reach reach)
 {
-    if (!coord_engine_is_open_for(engine, reach == REACH_IN_NEED) || coord_request_has_tried(request, engine->id)) {
+    if (!coord_engine_is_open_for(engine, reach == REACH_IN_NEED) ||
+        coord_request_has_tried(request, engine->id)) {
         return false;
     }
     if (request->model == COORD_MODEL_NONE) {
         return true;
     }
-    return engine->has_models ? coord_engine_has_model(engine, request->model) : reach != REACH_SURE;
+    return engine->has_models ? coord_engine_has_model(engine, request->model)
+                              : reach != REACH_SURE;
 }
 
 /* Prompt bytes that this engine has likely computed for the session before. */
@@ -101,9 +104,12 @@ static void view_add(struct coord_placer *placer,
     };
 }
 
-/* Fills the view with those who may take the step; returns how many. *ret_home is the home's place in it. */
-static uint32_t
-view_fill(struct coord_placer *placer, const struct coord_fleet *fleet, const struct coord_ask *ask, uint32_t *ret_home)
+/* Fills the view with those who may take the step; returns how many. *ret_home is the home's place
+ * in it. */
+static uint32_t view_fill(struct coord_placer *placer,
+                          const struct coord_fleet *fleet,
+                          const struct coord_ask *ask,
+                          uint32_t *ret_home)
 {
     uint32_t count = 0;
     *ret_home = ROUTE_NONE;
@@ -123,7 +129,8 @@ view_fill(struct coord_placer *placer, const struct coord_fleet *fleet, const st
 }
 
 /* The home may take it, and its queue is short whatever the others' are. */
-static struct coord_engine *short_home(const struct coord_fleet *fleet, const struct coord_ask *ask, uint32_t margin_steps)
+static struct coord_engine *
+short_home(const struct coord_fleet *fleet, const struct coord_ask *ask, uint32_t margin_steps)
 {
     if (ask->session == NULL) {
         return NULL;
@@ -142,7 +149,9 @@ bool coord_place(struct coord_placer *placer,
 {
     struct coord_engine *home = short_home(fleet, ask, margin_steps);
     if (home != NULL) {
-        *ret = (struct coord_placed){.engine = home, .is_home = true, .home_can = true,
+        *ret = (struct coord_placed){.engine = home,
+                                     .is_home = true,
+                                     .home_can = true,
                                      .reuse_bytes = reuse_of(ask, home->id)};
         return true;
     }
@@ -151,7 +160,8 @@ bool coord_place(struct coord_placer *placer,
         .prompt_bytes = ask->request->prompt_bytes,
         .margin_steps = margin_steps,
     };
-    struct route_view view = {.engines = placer->view, .count = view_fill(placer, fleet, ask, &step.home)};
+    struct route_view view = {.engines = placer->view,
+                              .count = view_fill(placer, fleet, ask, &step.home)};
     step.is_birth = ask->may_settle && step.home == ROUTE_NONE;
     struct route_choice choice;
     if (route_pick(&view, &step, placer->costs_us, &choice) != ST_OK) {
@@ -162,21 +172,29 @@ bool coord_place(struct coord_placer *placer,
         .engine = placer->engines[choice.idx],
         .is_home = choice.is_home,
         .home_can = step.home != ROUTE_NONE,
-        .reuse_bytes = chosen->reuse_bytes > chosen->hint_bytes ? chosen->reuse_bytes : chosen->hint_bytes,
+        .reuse_bytes =
+            chosen->reuse_bytes > chosen->hint_bytes ? chosen->reuse_bytes : chosen->hint_bytes,
         .cost_us = choice.cost_us,
         .total = view.count,
     };
     return true;
 }
 
-static void candidate_set(struct coord_candidate *out, const struct coord_engine *engine, double cost_us, uint32_t reuse)
+static void candidate_set(struct coord_candidate *out,
+                          const struct coord_engine *engine,
+                          double cost_us,
+                          uint32_t reuse)
 {
-    *out = (struct coord_candidate){
-        .cost_us = cost_us, .reuse_bytes = reuse, .queued = engine->queued_count, .running = engine->running_count};
+    *out = (struct coord_candidate){.cost_us = cost_us,
+                                    .reuse_bytes = reuse,
+                                    .queued = engine->queued_count,
+                                    .running = engine->running_count};
     (void)str_copy(out->engine, sizeof(out->engine), str_of(engine->name));
 }
 
-void coord_placer_explain(const struct coord_placer *placer, const struct coord_placed *placed, struct coord_receipt *receipt)
+void coord_placer_explain(const struct coord_placer *placer,
+                          const struct coord_placed *placed,
+                          struct coord_receipt *receipt)
 {
     (void)str_copy(receipt->engine, sizeof(receipt->engine), str_of(placed->engine->name));
     receipt->reuse_bytes = placed->reuse_bytes;
@@ -192,7 +210,8 @@ void coord_placer_explain(const struct coord_placer *placer, const struct coord_
     uint32_t best[COORD_RECEIPT_CANDIDATES];
     uint32_t count = 0;
     for (uint32_t i = 0; i < placed->total; i++) {
-        if (count == COORD_RECEIPT_CANDIDATES && placer->costs_us[i] >= placer->costs_us[best[count - 1]]) {
+        if (count == COORD_RECEIPT_CANDIDATES &&
+            placer->costs_us[i] >= placer->costs_us[best[count - 1]]) {
             continue;
         }
         uint32_t at = count < COORD_RECEIPT_CANDIDATES ? count++ : count - 1;
@@ -203,9 +222,7 @@ void coord_placer_explain(const struct coord_placer *placer, const struct coord_
     }
     for (uint32_t k = 0; k < count; k++) {
         const struct route_engine *seen = &placer->view[best[k]];
-        candidate_set(&receipt->candidates[k],
-                      placer->engines[best[k]],
-                      placer->costs_us[best[k]],
+        candidate_set(&receipt->candidates[k], placer->engines[best[k]], placer->costs_us[best[k]],
                       seen->reuse_bytes > seen->hint_bytes ? seen->reuse_bytes : seen->hint_bytes);
     }
     receipt->count = count;

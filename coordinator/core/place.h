@@ -11,26 +11,26 @@
 /* Room for one decision, kept from one to the next. */
 struct coord_placer {
     const struct mem *mem;
-    struct coord_engine **engines;   /* [cap] behind the view */
-    struct route_engine *view;       /* [cap] */
-    double *costs_us;                /* [cap] */
+    struct coord_engine **engines; /* [cap] behind the view */
+    struct route_engine *view;     /* [cap] */
+    double *costs_us;              /* [cap] */
     uint32_t cap;
 };
 
 struct coord_ask {
     const struct coord_request *request;
-    const struct coord_session *session;  /* whose home counts; NULL = none */
-    const struct coord_session *parent;   /* NULL, or the session it forked from */
-    bool may_settle;                      /* the session will stay where this goes, unless its home could take it */
+    const struct coord_session *session; /* whose home counts; NULL = none */
+    const struct coord_session *parent;  /* NULL, or the session it forked from */
+    bool may_settle; /* the session will stay where this goes, unless its home could take it */
 };
 
 struct coord_placed {
     struct coord_engine *engine;
     bool is_home;
-    bool home_can;           /* the home was among the candidates */
-    uint32_t reuse_bytes;    /* of the prompt, likely held there */
-    double cost_us;          /* 0 when the home was taken without a look at the others */
-    uint32_t total;          /* candidates; 0 in that case */
+    bool home_can;        /* the home was among the candidates */
+    uint32_t reuse_bytes; /* of the prompt, likely held there */
+    double cost_us;       /* 0 when the home was taken without a look at the others */
+    uint32_t total;       /* candidates; 0 in that case */
 };
 
 void coord_placer_init(struct coord_placer *placer, const struct mem *mem);
@@ -38,7 +38,8 @@ void coord_placer_fini(struct coord_placer *placer);
 /* Room for that many engines. ST_OK or ST_NOMEM (nothing changed). */
 MUST_CHECK enum status coord_placer_reserve(struct coord_placer *placer, uint32_t engines);
 
-/* Decides. False when nobody can take the step now. O(1) when the home is well and its queue short, else O(engines). */
+/* Decides. False when nobody can take the step now. O(1) when the home is well and its queue short,
+ * else O(engines). */
 bool coord_place(struct coord_placer *placer,
                  const struct coord_fleet *fleet,
                  const struct coord_ask *ask,
@@ -46,6 +47,8 @@ bool coord_place(struct coord_placer *placer,
                  struct coord_placed *ret);
 
 /* Writes the decision just made, with its cheapest candidates, into a receipt. */
-void coord_placer_explain(const struct coord_placer *placer, const struct coord_placed *placed, struct coord_receipt *receipt);
+void coord_placer_explain(const struct coord_placer *placer,
+                          const struct coord_placed *placed,
+                          struct coord_receipt *receipt);
 
 #endif

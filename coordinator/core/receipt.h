@@ -10,8 +10,8 @@ struct coord_receipt;
 
 enum { COORD_RECEIPT_HEADER_BYTES = 2048 };
 
-/* Short JSON of one line, printable ASCII only, at most COORD_RECEIPT_HEADER_BYTES (fit for a header value). Returns bytes
- * written (always terminated). */
+/* Short JSON of one line, printable ASCII only, at most COORD_RECEIPT_HEADER_BYTES (fit for a
+ * header value). Returns bytes written (always terminated). */
 size_t coord_receipt_write_short(const struct coord_receipt *receipt, char *out, size_t cap);
 
 #endif

@@ -3,7 +3,9 @@
 
 #include "common/base/hash.h"
 
-void coord_receipts_init(struct coord_receipts *receipts, const struct mem *mem, uint32_t max_receipts)
+void coord_receipts_init(struct coord_receipts *receipts,
+                         const struct mem *mem,
+                         uint32_t max_receipts)
 {
     *receipts = (struct coord_receipts){.max = max_receipts};
     slab_init(&receipts->slab, mem, sizeof(struct coord_receipt), max_receipts);
@@ -18,10 +20,12 @@ void coord_receipts_fini(struct coord_receipts *receipts)
 
 struct coord_receipt *coord_receipts_at(const struct coord_receipts *receipts, uint64_t number)
 {
-    if (receipts->max == 0 || number == 0 || number > receipts->last || receipts->last - number >= receipts->max) {
+    if (receipts->max == 0 || number == 0 || number > receipts->last ||
+        receipts->last - number >= receipts->max) {
         return NULL;
     }
-    struct coord_receipt *receipt = slab_at(&receipts->slab, (uint32_t)((number - 1) % receipts->max));
+    struct coord_receipt *receipt =
+        slab_at(&receipts->slab, (uint32_t)((number - 1) % receipts->max));
     return receipt->number == number ? receipt : NULL;
 }
 
@@ -31,7 +35,8 @@ static struct coord_receipt *ring_place(struct coord_receipts *receipts)
     if (receipts->last < receipts->max) {
         return slab_alloc(&receipts->slab, NULL);
     }
-    struct coord_receipt *oldest = slab_at(&receipts->slab, (uint32_t)(receipts->last % receipts->max));
+    struct coord_receipt *oldest =
+        slab_at(&receipts->slab, (uint32_t)(receipts->last % receipts->max));
     uint64_t hash = hash_str(str_of(oldest->name), 0);
     const uint64_t *known = map_get(&receipts->by_name, hash);
     if (known != NULL && *known == oldest->number) {
@@ -58,9 +63,11 @@ struct coord_receipt *coord_receipts_add(struct coord_receipts *receipts, struct
     return receipt;
 }
 
-const struct coord_receipt *coord_receipts_find(const struct coord_receipts *receipts, struct str name)
+const struct coord_receipt *coord_receipts_find(const struct coord_receipts *receipts,
+                                                struct str name)
 {
     const uint64_t *number = map_get(&receipts->by_name, hash_str(name, 0));
-    const struct coord_receipt *receipt = number == NULL ? NULL : coord_receipts_at(receipts, *number);
+    const struct coord_receipt *receipt =
+        number == NULL ? NULL : coord_receipts_at(receipts, *number);
     return receipt != NULL && str_eq(str_of(receipt->name), name) ? receipt : NULL;
 }

@@ -12,15 +12,15 @@
 
 /* Why this engine. */
 enum coord_branch {
-    COORD_BRANCH_FREE,      /* no session is known: least cost */
-    COORD_BRANCH_NEW,       /* first step of a session: least cost */
-    COORD_BRANCH_FORK,      /* same, and the parent's engine has part of the prompt */
-    COORD_BRANCH_HOME,      /* its session's engine */
-    COORD_BRANCH_SPILL,     /* the home's queue is too long, just for now */
-    COORD_BRANCH_MOVED,     /* the home cannot take it: the session has a new one */
-    COORD_BRANCH_RETRY,     /* the attempt before failed */
-    COORD_BRANCH_REHOMED,   /* it was waiting for an engine that went away or would not have it */
-    COORD_BRANCH_REFUSED,   /* nobody could take it */
+    COORD_BRANCH_FREE,    /* no session is known: least cost */
+    COORD_BRANCH_NEW,     /* first step of a session: least cost */
+    COORD_BRANCH_FORK,    /* same, and the parent's engine has part of the prompt */
+    COORD_BRANCH_HOME,    /* its session's engine */
+    COORD_BRANCH_SPILL,   /* the home's queue is too long, just for now */
+    COORD_BRANCH_MOVED,   /* the home cannot take it: the session has a new one */
+    COORD_BRANCH_RETRY,   /* the attempt before failed */
+    COORD_BRANCH_REHOMED, /* it was waiting for an engine that went away or would not have it */
+    COORD_BRANCH_REFUSED, /* nobody could take it */
 };
 
 enum coord_result {
@@ -33,7 +33,12 @@ enum coord_result {
     COORD_RESULT_REFUSED,
 };
 
-enum { COORD_RECEIPT_CANDIDATES = 8, COORD_RECEIPT_ENGINE_BYTES = 32, COORD_RECEIPT_PRIOR = 3, COORD_RECEIPT_TEXT_BYTES = 65 };
+enum {
+    COORD_RECEIPT_CANDIDATES = 8,
+    COORD_RECEIPT_ENGINE_BYTES = 32,
+    COORD_RECEIPT_PRIOR = 3,
+    COORD_RECEIPT_TEXT_BYTES = 65
+};
 
 struct coord_candidate {
     char engine[COORD_RECEIPT_ENGINE_BYTES]; /* cut when longer */
@@ -50,53 +55,57 @@ struct coord_prior {
 };
 
 struct coord_receipt {
-    uint64_t number;                         /* 1 = first ever; 0 = empty */
+    uint64_t number; /* 1 = first ever; 0 = empty */
     uint64_t arrived_at_us;
     char name[COORD_NAME_MAX + 1];
     char session[COORD_RECEIPT_TEXT_BYTES];
     char model[COORD_RECEIPT_TEXT_BYTES];    /* cut when longer */
     char engine[COORD_RECEIPT_ENGINE_BYTES]; /* chosen; "" = none */
     enum coord_branch branch;
-    const char *match;                       /* how the session was found; static text */
+    const char *match; /* how the session was found; static text */
     uint32_t attempt;
     uint32_t prompt_bytes;
-    uint32_t reuse_bytes;                    /* predicted */
-    double wait_us;                          /* predicted cost of the chosen one */
-    uint32_t total;                          /* candidates looked at; 0 = the home was kept without looking */
-    uint32_t count;                          /* of them shown */
+    uint32_t reuse_bytes; /* predicted */
+    double wait_us;       /* predicted cost of the chosen one */
+    uint32_t total;       /* candidates looked at; 0 = the home was kept without looking */
+    uint32_t count;       /* of them shown */
     struct coord_candidate candidates[COORD_RECEIPT_CANDIDATES]; /* [count] least cost first */
     uint32_t prior_count;
-    struct coord_prior prior[COORD_RECEIPT_PRIOR];               /* [prior_count] failed attempts */
+    struct coord_prior prior[COORD_RECEIPT_PRIOR]; /* [prior_count] failed attempts */
     enum coord_result result;
     uint16_t http_status;
     bool has_usage;
     uint32_t prompt_tokens;
     uint32_t cached_tokens;
     uint32_t output_tokens;
-    uint64_t queued_us;                      /* last attempt: submitted to started */
-    uint64_t first_us;                       /* started to the engine's head */
-    uint64_t total_us;                       /* arrived to over */
+    uint64_t queued_us; /* last attempt: submitted to started */
+    uint64_t first_us;  /* started to the engine's head */
+    uint64_t total_us;  /* arrived to over */
 };
 
 struct coord_receipts {
     struct slab slab;
-    struct map by_name;     /* hash of the request's name -> number of its latest receipt */
+    struct map by_name; /* hash of the request's name -> number of its latest receipt */
     uint32_t max;
-    uint64_t last;          /* number of the newest */
-    uint64_t lost;          /* not kept for want of memory */
+    uint64_t last; /* number of the newest */
+    uint64_t lost; /* not kept for want of memory */
 };
 
-void coord_receipts_init(struct coord_receipts *receipts, const struct mem *mem, uint32_t max_receipts);
+void coord_receipts_init(struct coord_receipts *receipts,
+                         const struct mem *mem,
+                         uint32_t max_receipts);
 void coord_receipts_fini(struct coord_receipts *receipts);
 
-/* A fresh one, numbered, in place of the oldest; NULL when none are kept or memory is short (counted). */
+/* A fresh one, numbered, in place of the oldest; NULL when none are kept or memory is short
+ * (counted). */
 struct coord_receipt *coord_receipts_add(struct coord_receipts *receipts, struct str name);
 
 /* The one with this number while it is in the ring, else NULL. */
 struct coord_receipt *coord_receipts_at(const struct coord_receipts *receipts, uint64_t number);
 
 /* The latest one of a request's name, else NULL. */
-const struct coord_receipt *coord_receipts_find(const struct coord_receipts *receipts, struct str name);
+const struct coord_receipt *coord_receipts_find(const struct coord_receipts *receipts,
+                                                struct str name);
 
 struct buf;
 /* The whole of it as a JSON object. ST_OK, ST_FULL, ST_NOMEM. */

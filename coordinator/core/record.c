@@ -26,13 +26,9 @@ static void add_chain(enum status *st, struct buf *out, const struct coord_step_
 {
     note(st, buf_add_str(out, STR(",\"chain\":[")));
     for (uint32_t i = 0; i < arrived->chain_count; i++) {
-        note(st,
-             buf_add_fmt(out,
-                         "%s[%llu,%u,%u]",
-                         i == 0 ? "" : ",",
-                         (unsigned long long)arrived->chain[i],
-                         arrived->chain_bytes[i],
-                         arrived->chain_is_end[i] != 0 ? 1u : 0u));
+        note(st, buf_add_fmt(out, "%s[%llu,%u,%u]", i == 0 ? "" : ",",
+                             (unsigned long long)arrived->chain[i], arrived->chain_bytes[i],
+                             arrived->chain_is_end[i] != 0 ? 1u : 0u));
     }
     note(st, buf_add_str(out, STR("]")));
 }
@@ -142,7 +138,8 @@ static const char *const event_texts[] = {
 enum status coord_record_event(const struct coord_event *ev, uint64_t now_us, struct buf *out)
 {
     enum status st = ST_OK;
-    note(&st, buf_add_fmt(out, "{\"ev\":\"%s\",\"at_us\":%llu", event_texts[ev->kind], (unsigned long long)now_us));
+    note(&st, buf_add_fmt(out, "{\"ev\":\"%s\",\"at_us\":%llu", event_texts[ev->kind],
+                          (unsigned long long)now_us));
     add_event(&st, out, ev);
     note(&st, buf_add_str(out, STR("}\n")));
     return st;

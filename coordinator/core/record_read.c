@@ -2,7 +2,8 @@
 /* The reading half of record.h. */
 #include "coordinator/core/record.h"
 
-/* Where the reader is. The first thing that does not fit sets st; everything after it is a no-op. */
+/* Where the reader is. The first thing that does not fit sets st; everything after it is a no-op.
+ */
 struct cursor {
     const char *p;
     const char *end;
@@ -20,7 +21,8 @@ static void fail(struct cursor *cur, enum status st)
 /* Takes text if it comes next. */
 static bool take(struct cursor *cur, struct str text)
 {
-    if (cur->st != ST_OK || (size_t)(cur->end - cur->p) < text.len || memcmp(cur->p, text.p, text.len) != 0) {
+    if (cur->st != ST_OK || (size_t)(cur->end - cur->p) < text.len ||
+        memcmp(cur->p, text.p, text.len) != 0) {
         return false;
     }
     cur->p += text.len;
@@ -81,7 +83,8 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte behind a backslash at *at, as buf_add_json writes them; moves *at behind it. -1 = none of those. */
+/* The byte behind a backslash at *at, as buf_add_json writes them; moves *at behind it. -1 = none
+ * of those. */
 static int unescape(const char **at, const char *end)
 {
     const char *p = *at;
@@ -148,7 +151,8 @@ static struct str text(struct cursor *cur, const char *name)
     return quoted(cur);
 }
 
-/* Elements of the array that begins here, by counting the given opening byte up to the array's end; an upper bound. */
+/* Elements of the array that begins here, by counting the given opening byte up to the array's end;
+ * an upper bound. */
 static uint32_t count_ahead(const struct cursor *cur, char opening)
 {
     uint32_t count = 0;
@@ -326,7 +330,10 @@ static bool kind_of(struct str name, enum coord_event_kind *ret)
     return false;
 }
 
-enum status coord_record_read(struct str line, struct arena *arena, struct coord_event *ret, uint64_t *ret_now_us)
+enum status coord_record_read(struct str line,
+                              struct arena *arena,
+                              struct coord_event *ret,
+                              uint64_t *ret_now_us)
 {
     if (str_starts(line, STR("{\"ef\":"))) {
         return ST_NOTFOUND;

@@ -9,7 +9,9 @@ static const unsigned state_next[] = {
 };
 #undef BIT
 
-void coord_requests_init(struct coord_requests *requests, const struct mem *mem, uint32_t max_requests)
+void coord_requests_init(struct coord_requests *requests,
+                         const struct mem *mem,
+                         uint32_t max_requests)
 {
     slab_init(&requests->slab, mem, sizeof(struct coord_request), max_requests);
     map_init(&requests->by_id, mem, max_requests);
@@ -21,7 +23,9 @@ void coord_requests_fini(struct coord_requests *requests)
     slab_fini(&requests->slab);
 }
 
-enum status coord_requests_new(struct coord_requests *requests, struct request_id id, struct coord_request **ret)
+enum status coord_requests_new(struct coord_requests *requests,
+                               struct request_id id,
+                               struct coord_request **ret)
 {
     if (map_get(&requests->by_id, id.v) != NULL) {
         return ST_EXISTS;
@@ -53,20 +57,23 @@ void coord_requests_free(struct coord_requests *requests, struct coord_request *
     slab_free(&requests->slab, request->idx);
 }
 
-struct coord_request *coord_requests_find(const struct coord_requests *requests, struct request_id id)
+struct coord_request *coord_requests_find(const struct coord_requests *requests,
+                                          struct request_id id)
 {
     const uint64_t *idx = map_get(&requests->by_id, id.v);
     return idx == NULL ? NULL : slab_at(&requests->slab, (uint32_t)*idx);
 }
 
-/* The one place where ->state changes: takes it off the old list, puts it on the new one, keeps the counts. */
+/* The one place where ->state changes: takes it off the old list, puts it on the new one, keeps the
+ * counts. */
 static void request_move(struct coord_request *request, enum coord_request_state next)
 {
     ASSERT((state_next[request->state] & (1u << (unsigned)next)) != 0);
     struct coord_engine *engine = request->engine;
     if (request->state != COORD_REQUEST_PLACING) {
         list_remove(&request->link);
-        *(request->state == COORD_REQUEST_QUEUED ? &engine->queued_count : &engine->running_count) -= 1;
+        *(request->state == COORD_REQUEST_QUEUED ? &engine->queued_count
+                                                 : &engine->running_count) -= 1;
     }
     request->state = next;
     if (next == COORD_REQUEST_QUEUED) {
@@ -84,7 +91,10 @@ static void uncharge(struct coord_request *request)
     request->charged_bytes = 0;
 }
 
-void coord_request_submit(struct coord_request *request, struct coord_engine *engine, uint32_t missed_bytes, uint64_t now_us)
+void coord_request_submit(struct coord_request *request,
+                          struct coord_engine *engine,
+                          uint32_t missed_bytes,
+                          uint64_t now_us)
 {
     request->engine = engine;
     request->attempt++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps in progress and where each one is. Every step is on exactly one list of one engine, or being placed.
- * PURE. THREAD: core. LIMITS: max_requests. */
+/* Steps in progress and where each one is. Every step is on exactly one list of one engine, or
+ * being placed. PURE. THREAD: core. LIMITS: max_requests. */
 #ifndef COORDINATOR_CORE_REQUEST_H
 #define COORDINATOR_CORE_REQUEST_H
 
@@ -16,33 +16,33 @@ enum coord_request_state {
 enum { COORD_TRIED_MAX = 8 };
 
 struct coord_request {
-    struct list link;                /* engine->queued or engine->running */
+    struct list link; /* engine->queued or engine->running */
     struct request_id id;
-    uint32_t idx;                    /* in the slab */
+    uint32_t idx; /* in the slab */
     enum coord_request_state state;
-    struct coord_engine *engine;     /* NULL while PLACING */
-    struct coord_session *session;   /* NULL = none is kept for it */
-    uint64_t key;                    /* of the session, for placement */
-    uint64_t receipt;                /* number of its receipt, 0 = none */
+    struct coord_engine *engine;   /* NULL while PLACING */
+    struct coord_session *session; /* NULL = none is kept for it */
+    uint64_t key;                  /* of the session, for placement */
+    uint64_t receipt;              /* number of its receipt, 0 = none */
     uint64_t arrived_at_us;
-    uint64_t submitted_at_us;        /* this attempt */
+    uint64_t submitted_at_us; /* this attempt */
     uint64_t started_at_us;
     uint64_t answered_at_us;
-    uint64_t backlog_bytes;          /* engine's pending bytes when it was started, its own included */
-    uint32_t model;                  /* referenced; COORD_MODEL_NONE = any will do */
-    uint32_t attempt;                /* 1 = first */
+    uint64_t backlog_bytes; /* engine's pending bytes when it was started, its own included */
+    uint32_t model;         /* referenced; COORD_MODEL_NONE = any will do */
+    uint32_t attempt;       /* 1 = first */
     uint32_t prompt_bytes;
-    uint32_t match_bytes;            /* of the prompt, sent before by its session (or that one's parent) */
-    uint32_t charged_bytes;          /* what it added to engine->pending_bytes */
+    uint32_t match_bytes;   /* of the prompt, sent before by its session (or that one's parent) */
+    uint32_t charged_bytes; /* what it added to engine->pending_bytes */
     struct engine_id tried[COORD_TRIED_MAX]; /* engines that failed or refused it */
     uint32_t tried_count;
-    uint32_t trial_epoch;            /* engine->epoch when it was sent as a half-open trial, 0 = it is none */
-    bool is_retried;                 /* run again after a failure once already */
-    bool has_home_failed;            /* an attempt on its session's home did */
+    uint32_t trial_epoch; /* engine->epoch when it was sent as a half-open trial, 0 = it is none */
+    bool is_retried;      /* run again after a failure once already */
+    bool has_home_failed; /* an attempt on its session's home did */
     bool is_stream;
     enum coord_fail last_fail;
     uint16_t last_status;
-    char label[COORD_LABEL_BYTES];   /* of the session, for x-saga-session */
+    char label[COORD_LABEL_BYTES]; /* of the session, for x-saga-session */
 };
 
 struct coord_requests {
@@ -50,19 +50,28 @@ struct coord_requests {
     struct map by_id;
 };
 
-void coord_requests_init(struct coord_requests *requests, const struct mem *mem, uint32_t max_requests);
+void coord_requests_init(struct coord_requests *requests,
+                         const struct mem *mem,
+                         uint32_t max_requests);
 void coord_requests_fini(struct coord_requests *requests);
 
 /* A zeroed one in state PLACING. ST_OK, ST_NOMEM, ST_FULL, ST_EXISTS (an id in use). */
-MUST_CHECK enum status coord_requests_new(struct coord_requests *requests, struct request_id id, struct coord_request **ret);
+MUST_CHECK enum status coord_requests_new(struct coord_requests *requests,
+                                          struct request_id id,
+                                          struct coord_request **ret);
 
 /* Forgets one that is PLACING. */
 void coord_requests_free(struct coord_requests *requests, struct coord_request *request);
 
-struct coord_request *coord_requests_find(const struct coord_requests *requests, struct request_id id);
+struct coord_request *coord_requests_find(const struct coord_requests *requests,
+                                          struct request_id id);
 
-/* PLACING -> QUEUED on that engine, as the next attempt; missed_bytes of its prompt will have to be computed there. */
-void coord_request_submit(struct coord_request *request, struct coord_engine *engine, uint32_t missed_bytes, uint64_t now_us);
+/* PLACING -> QUEUED on that engine, as the next attempt; missed_bytes of its prompt will have to be
+ * computed there. */
+void coord_request_submit(struct coord_request *request,
+                          struct coord_engine *engine,
+                          uint32_t missed_bytes,
+                          uint64_t now_us);
 /* QUEUED -> RUNNING. */
 void coord_request_start(struct coord_request *request, uint64_t now_us);
 /* RUNNING -> ANSWERED: the prompt is computed. */

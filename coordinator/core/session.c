@@ -31,7 +31,10 @@ const char *coord_session_state_text(enum coord_session_state state)
     return state_texts[state];
 }
 
-void coord_sessions_init(struct coord_sessions *sessions, const struct mem *mem, uint32_t max_sessions, uint64_t seed)
+void coord_sessions_init(struct coord_sessions *sessions,
+                         const struct mem *mem,
+                         uint32_t max_sessions,
+                         uint64_t seed)
 {
     *sessions = (struct coord_sessions){.mem = mem, .seed = seed};
     slab_init(&sessions->slab, mem, sizeof(struct coord_session), max_sessions);
@@ -54,7 +57,8 @@ void coord_sessions_fini(struct coord_sessions *sessions)
         return;
     }
     for (int i = 0; i < COORD_SESSION_STATES; i++) {
-        LIST_FOR_EACH (link, &sessions->lists[i]) {
+        LIST_FOR_EACH(link, &sessions->lists[i])
+        {
             text_free(sessions, LIST_OWNER(link, struct coord_session, link));
         }
     }
@@ -79,8 +83,8 @@ static bool is_label(struct str id)
 {
     for (size_t i = 0; i < id.len; i++) {
         char c = id.p[i];
-        bool is_safe = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-                       c == '.' || c == ':';
+        bool is_safe = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.' || c == ':';
         if (!is_safe) {
             return false;
         }
@@ -123,7 +127,8 @@ void coord_session_move(struct coord_sessions *sessions,
     sessions->counts[next]++;
 }
 
-struct coord_session *coord_sessions_first(const struct coord_sessions *sessions, enum coord_session_state state)
+struct coord_session *coord_sessions_first(const struct coord_sessions *sessions,
+                                           enum coord_session_state state)
 {
     struct list *link = list_first(&sessions->lists[state]);
     return link == NULL ? NULL : LIST_OWNER(link, struct coord_session, link);
@@ -137,7 +142,8 @@ struct coord_session *coord_sessions_oldest(const struct coord_sessions *session
 
 /* --- ids --- */
 
-static bool id_is(const struct coord_session *session, const struct coord_step_arrived *arrived, uint32_t model)
+static bool
+id_is(const struct coord_session *session, const struct coord_step_arrived *arrived, uint32_t model)
 {
     return session->model == model && session->tenant_len == arrived->tenant.len &&
            str_eq((struct str){session->text, session->tenant_len}, arrived->tenant) &&
@@ -145,14 +151,17 @@ static bool id_is(const struct coord_session *session, const struct coord_step_a
 }
 
 /* One home per (tenant, id, model). */
-static uint64_t id_hash(const struct coord_sessions *sessions, const struct coord_step_arrived *arrived)
+static uint64_t id_hash(const struct coord_sessions *sessions,
+                        const struct coord_step_arrived *arrived)
 {
     uint64_t who = hash_str(arrived->session, hash_str(arrived->tenant, sessions->seed));
     return hash_str(arrived->model, who);
 }
 
-static struct coord_session *
-id_find(const struct coord_sessions *sessions, const struct coord_step_arrived *arrived, uint32_t model, uint64_t hash)
+static struct coord_session *id_find(const struct coord_sessions *sessions,
+                                     const struct coord_step_arrived *arrived,
+                                     uint32_t model,
+                                     uint64_t hash)
 {
     for (uint64_t i = 0; i < ID_PROBES; i++) {
         const uint64_t *idx = map_get(&sessions->by_id, hash + i);
@@ -165,8 +174,10 @@ id_find(const struct coord_sessions *sessions, const struct coord_step_arrived *
 
 /* --- chains --- */
 
-/* Chains of one tenant never meet those of another; the model is in the chain's seed and here once more. */
-static uint64_t chain_scope(const struct coord_sessions *sessions, const struct coord_step_arrived *arrived)
+/* Chains of one tenant never meet those of another; the model is in the chain's seed and here once
+ * more. Both sides are good hashes already, so combining them by xor is enough. */
+static uint64_t chain_scope(const struct coord_sessions *sessions,
+                            const struct coord_step_arrived *arrived)
 {
     return hash_str(arrived->model, hash_str(arrived->tenant, sessions->seed));
 }
@@ -177,7 +188,8 @@ static bool is_boundary(const struct coord_step_arrived *arrived, uint32_t i)
 }
 
 /* Prompt bytes of the longest boundary at which an earlier request of this session ended. */
-static uint32_t common_bytes(const struct coord_session *session, const struct coord_step_arrived *arrived)
+static uint32_t common_bytes(const struct coord_session *session,
+                             const struct coord_step_arrived *arrived)
 {
     for (uint32_t i = arrived->chain_count; i-- > 0;) {
         if (!is_boundary(arrived, i)) {
@@ -194,9 +206,9 @@ static uint32_t common_bytes(const struct coord_session *session, const struct c
 
 /* What is known about one boundary. */
 struct tail_hit {
-    struct coord_session *idle;    /* it is the end of this one's last request, nothing in flight */
-    struct coord_session *busy;    /* same, with a step in flight */
-    struct coord_session *left;    /* this one ended here once and has gone on */
+    struct coord_session *idle; /* it is the end of this one's last request, nothing in flight */
+    struct coord_session *busy; /* same, with a step in flight */
+    struct coord_session *left; /* this one ended here once and has gone on */
 };
 
 static bool tail_look(const struct coord_sessions *sessions, uint64_t key, struct tail_hit *ret)
@@ -238,19 +250,20 @@ static void match_hit(const struct tail_hit *hit, bool is_whole_chain, struct co
     }
 }
 
-static void match_chain(const struct coord_sessions *sessions, const struct coord_step_arrived *arrived, struct coord_match *ret)
+static void match_chain(const struct coord_sessions *sessions,
+                        const struct coord_step_arrived *arrived,
+                        struct coord_match *ret)
 {
     uint64_t scope = chain_scope(sessions, arrived);
     uint32_t last = arrived->chain_count - 1;
     ret->kind = COORD_MATCH_NEW;
-    ret->tail_key = hash_mix(arrived->chain[last], scope);
+    ret->tail_key = arrived->chain[last] ^ scope;
     struct tail_hit hit;
     for (uint32_t i = last + 1; i-- > 0;) {
         if (!is_boundary(arrived, i)) {
             continue;
         }
-        uint64_t key = i == last ? ret->tail_key : hash_mix(arrived->chain[i], scope);
-        if (tail_look(sessions, key, &hit)) {
+        if (tail_look(sessions, arrived->chain[i] ^ scope, &hit)) {
             match_hit(&hit, i == last, ret);
             ret->bytes = arrived->chain_bytes[i];
             break;
@@ -349,8 +362,10 @@ enum status coord_sessions_birth(struct coord_sessions *sessions,
     return ST_OK;
 }
 
-/* Takes a tail out of the index; its key stays in the map for a moment if it is about to be used again. */
-static void tail_unlink(struct coord_sessions *sessions, const struct coord_tail *tail, bool keeps_key)
+/* Takes a tail out of the index; its key stays in the map for a moment if it is about to be used
+ * again. */
+static void
+tail_unlink(struct coord_sessions *sessions, const struct coord_tail *tail, bool keeps_key)
 {
     if (tail->next != TAIL_NONE) {
         tail_at(sessions, tail->next)->prev = tail->prev;
@@ -393,7 +408,8 @@ enum status coord_sessions_advance(struct coord_sessions *sessions,
     if (is_indexed && tail->is_used) {
         tail_unlink(sessions, tail, tail->key == tail_key);
     }
-    *tail = (struct coord_tail){.key = tail_key, .next = TAIL_NONE, .prev = TAIL_NONE, .is_used = true};
+    *tail =
+        (struct coord_tail){.key = tail_key, .next = TAIL_NONE, .prev = TAIL_NONE, .is_used = true};
     if (is_indexed) {
         tail_link(sessions, tail, session->idx * COORD_TAILS + slot);
     }

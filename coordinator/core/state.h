@@ -5,18 +5,19 @@
 #define COORDINATOR_CORE_STATE_H
 
 #include "coordinator/core/budget.h"
-#include "coordinator/core/core.h"
 #include "coordinator/core/fleet.h"
+#include "coordinator/core/limits.h"
 #include "coordinator/core/place.h"
 #include "coordinator/core/receipts.h"
 #include "coordinator/core/request.h"
 #include "coordinator/core/session.h"
 
 enum {
-    COORD_EFFECTS_CAP = 512,        /* effects of one event */
-    COORD_EFFECTS_PER_EVENT = 8,    /* of them left for the event itself when bulk work fills the rest */
-    COORD_WARM_US = 300000000,      /* silence after which a session no longer counts as live */
-    COORD_SWEEP_MAX = 1024,         /* sessions looked at per tick */
+    COORD_EFFECTS_CAP = 512, /* effects of one event */
+    COORD_EFFECTS_PER_EVENT =
+        8,                     /* of them left for the event itself when bulk work fills the rest */
+    COORD_WARM_US = 300000000, /* silence after which a session no longer counts as live */
+    COORD_SWEEP_MAX = 1024,    /* sessions looked at per tick */
 };
 
 struct coord_core {
@@ -29,12 +30,13 @@ struct coord_core {
     struct coord_receipts receipts;
     struct coord_placer placer;
     struct coord_budget budget;
-    struct coord_effects effects;   /* never grows */
+    struct coord_effects effects; /* never grows */
     struct coord_counters counters;
 };
 
 /* The next effect of this event, zeroed but for its kind. */
-static inline struct coord_effect *coord_effect_add(struct coord_core *core, enum coord_effect_kind kind)
+static inline struct coord_effect *coord_effect_add(struct coord_core *core,
+                                                    enum coord_effect_kind kind)
 {
     ASSERT(core->effects.count < core->effects.cap);
     struct coord_effect *ef = &core->effects.items[core->effects.count++];

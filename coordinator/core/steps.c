@@ -13,9 +13,13 @@ enum { BACKLOG_MIN_BYTES = 4096 }; /* less says nothing about the speed of prefi
 #define DIED_CREDIT_US  10000000u
 
 /* Places a step that has been on an engine before; false when nobody can take it. */
-static bool place_again(struct coord_core *core, struct coord_request *request, enum coord_branch branch, uint64_t now_us)
+static bool place_again(struct coord_core *core,
+                        struct coord_request *request,
+                        enum coord_branch branch,
+                        uint64_t now_us)
 {
-    struct coord_ask ask = {.request = request, .session = request->session, .may_settle = request->session != NULL};
+    struct coord_ask ask = {
+        .request = request, .session = request->session, .may_settle = request->session != NULL};
     struct coord_placed placed;
     if (!coord_place(&core->placer, &core->fleet, &ask, core->limits.margin_steps, &placed)) {
         return false;
@@ -30,13 +34,17 @@ static bool place_again(struct coord_core *core, struct coord_request *request, 
 }
 
 /* The step, if it is on an engine and this is its current attempt. */
-static struct coord_request *find_attempt(const struct coord_core *core, struct request_id req, uint32_t attempt)
+static struct coord_request *
+find_attempt(const struct coord_core *core, struct request_id req, uint32_t attempt)
 {
     struct coord_request *request = coord_requests_find(&core->requests, req);
     return request != NULL && request->attempt == attempt ? request : NULL;
 }
 
-void coord_on_started(struct coord_core *core, struct request_id req, uint32_t attempt, uint64_t now_us)
+void coord_on_started(struct coord_core *core,
+                      struct request_id req,
+                      uint32_t attempt,
+                      uint64_t now_us)
 {
     struct coord_request *request = find_attempt(core, req, attempt);
     if (request != NULL && request->state == COORD_REQUEST_QUEUED) {
@@ -44,7 +52,10 @@ void coord_on_started(struct coord_core *core, struct request_id req, uint32_t a
     }
 }
 
-void coord_on_answered(struct coord_core *core, struct request_id req, uint32_t attempt, uint64_t now_us)
+void coord_on_answered(struct coord_core *core,
+                       struct request_id req,
+                       uint32_t attempt,
+                       uint64_t now_us)
 {
     coord_on_started(core, req, attempt, now_us); /* in case that event was not sent */
     struct coord_request *request = find_attempt(core, req, attempt);
@@ -54,7 +65,8 @@ void coord_on_answered(struct coord_core *core, struct request_id req, uint32_t 
 }
 
 /* How fast the engine is, from a step that ended well there. docs/formulas.md#F2 */
-static void learn_speed(struct coord_fleet *fleet, const struct coord_request *request, uint64_t now_us)
+static void
+learn_speed(struct coord_fleet *fleet, const struct coord_request *request, uint64_t now_us)
 {
     struct coord_engine *engine = request->engine;
     if (request->started_at_us == 0) {
@@ -63,17 +75,21 @@ static void learn_speed(struct coord_fleet *fleet, const struct coord_request *r
     double step_us = (double)(now_us - request->started_at_us);
     coord_speed_learn(&engine->step_us, step_us, STEP_ALPHA);
     coord_speed_learn(&fleet->step_us, step_us, STEP_ALPHA);
-    if (!request->is_stream || request->answered_at_us == 0 || request->backlog_bytes < BACKLOG_MIN_BYTES) {
+    if (!request->is_stream || request->answered_at_us == 0 ||
+        request->backlog_bytes < BACKLOG_MIN_BYTES) {
         return; /* without a stream the head comes with the end */
     }
-    double sample = (double)(request->answered_at_us - request->started_at_us) / (double)request->backlog_bytes;
+    double sample =
+        (double)(request->answered_at_us - request->started_at_us) / (double)request->backlog_bytes;
     sample = sample < US_PER_BYTE_MIN ? US_PER_BYTE_MIN : sample;
     sample = sample > US_PER_BYTE_MAX ? US_PER_BYTE_MAX : sample;
     coord_speed_learn(&engine->us_per_byte, sample, BYTE_ALPHA);
     coord_speed_learn(&fleet->us_per_byte, sample, BYTE_ALPHA);
 }
 
-static void note_usage(struct coord_core *core, const struct coord_request *request, const struct coord_step_done *done)
+static void note_usage(struct coord_core *core,
+                       const struct coord_request *request,
+                       const struct coord_step_done *done)
 {
     if (!done->has_usage) {
         return;
@@ -96,7 +112,10 @@ static void note_usage(struct coord_core *core, const struct coord_request *requ
 }
 
 /* What the end says about the engine, and about where the session's prompt lies. */
-static enum coord_result judge(struct coord_core *core, const struct coord_request *request, enum coord_outcome outcome, uint64_t now_us)
+static enum coord_result judge(struct coord_core *core,
+                               const struct coord_request *request,
+                               enum coord_outcome outcome,
+                               uint64_t now_us)
 {
     struct coord_engine *engine = request->engine;
     switch (outcome) {
@@ -104,8 +123,8 @@ static enum coord_result judge(struct coord_core *core, const struct coord_reque
         learn_speed(&core->fleet, request, now_us);
         coord_fleet_success(&core->fleet, engine, request->submitted_at_us, now_us);
         if (request->session != NULL) {
-            (void)coord_home_learn(
-                &core->fleet, request->session, engine->id, request->prompt_bytes, request->has_home_failed);
+            (void)coord_home_learn(&core->fleet, request->session, engine->id,
+                                   request->prompt_bytes, request->has_home_failed);
         }
         return COORD_RESULT_OK;
     case COORD_OUTCOME_ENGINE_ERROR:
@@ -166,7 +185,8 @@ void coord_on_done(struct coord_core *core, const struct coord_step_done *done, 
 
 /* --- failures --- */
 
-/* A dying engine takes all its steps with it: so many of them may go elsewhere beside the budget. docs/formulas.md#F4 */
+/* A dying engine takes all its steps with it: so many of them may go elsewhere beside the budget.
+ * docs/formulas.md#F4 */
 static bool take_died_credit(struct coord_engine *engine, uint64_t now_us)
 {
     if (now_us >= engine->died_until_us) {
@@ -181,7 +201,10 @@ static bool take_died_credit(struct coord_engine *engine, uint64_t now_us)
 }
 
 /* The step may be tried once more, elsewhere. Takes from the budget. */
-static bool may_retry(struct coord_core *core, const struct coord_request *request, enum coord_fail why, uint64_t now_us)
+static bool may_retry(struct coord_core *core,
+                      const struct coord_request *request,
+                      enum coord_fail why,
+                      uint64_t now_us)
 {
     if (request->is_retried) {
         return false;
@@ -219,7 +242,9 @@ static bool blames_engine(const struct coord_attempt_failed *failed)
     return failed->why != COORD_FAIL_OVERLOADED;
 }
 
-static void note_failure(struct coord_core *core, struct coord_request *request, const struct coord_attempt_failed *failed)
+static void note_failure(struct coord_core *core,
+                         struct coord_request *request,
+                         const struct coord_attempt_failed *failed)
 {
     const struct coord_engine *engine = request->engine;
     request->last_fail = failed->why;
@@ -236,7 +261,9 @@ static void note_failure(struct coord_core *core, struct coord_request *request,
     }
 }
 
-void coord_on_failed(struct coord_core *core, const struct coord_attempt_failed *failed, uint64_t now_us)
+void coord_on_failed(struct coord_core *core,
+                     const struct coord_attempt_failed *failed,
+                     uint64_t now_us)
 {
     struct coord_request *request = find_attempt(core, failed->req, failed->attempt);
     if (request == NULL) {
@@ -245,7 +272,8 @@ void coord_on_failed(struct coord_core *core, const struct coord_attempt_failed 
     note_failure(core, request, failed);
     bool is_again = may_retry(core, request, failed->why, now_us);
     if (blames_engine(failed)) {
-        coord_fleet_failure(&core->fleet, request->engine, &core->limits, request->submitted_at_us, now_us);
+        coord_fleet_failure(&core->fleet, request->engine, &core->limits, request->submitted_at_us,
+                            now_us);
     }
     coord_settle(core, request);
     coord_leave_engine(core, request, now_us);
@@ -257,7 +285,11 @@ void coord_on_failed(struct coord_core *core, const struct coord_attempt_failed 
     coord_finish_refused(core, request, COORD_REFUSE_FAILED, now_us);
 }
 
-void coord_on_node_refused(struct coord_core *core, struct request_id req, uint32_t attempt, bool is_timeout, uint64_t now_us)
+void coord_on_node_refused(struct coord_core *core,
+                           struct request_id req,
+                           uint32_t attempt,
+                           bool is_timeout,
+                           uint64_t now_us)
 {
     struct coord_request *request = find_attempt(core, req, attempt);
     if (request == NULL) {
@@ -267,7 +299,9 @@ void coord_on_node_refused(struct coord_core *core, struct request_id req, uint3
     bool is_again = !is_timeout && request->tried_count < COORD_TRIED_MAX;
     coord_leave_engine(core, request, now_us);
     if (!is_again || !place_again(core, request, COORD_BRANCH_REHOMED, now_us)) {
-        coord_finish_refused(core, request, is_timeout ? COORD_REFUSE_QUEUE_TIMEOUT : COORD_REFUSE_QUEUE_FULL, now_us);
+        coord_finish_refused(core, request,
+                             is_timeout ? COORD_REFUSE_QUEUE_TIMEOUT : COORD_REFUSE_QUEUE_FULL,
+                             now_us);
     }
 }
 
@@ -284,9 +318,12 @@ static bool rehome_engine(struct coord_core *core, struct coord_engine *engine, 
         }
         struct coord_request *request = LIST_OWNER(link, struct coord_request, link);
         link = link->next;
-        struct coord_ask ask = {.request = request, .session = request->session, .may_settle = request->session != NULL};
+        struct coord_ask ask = {.request = request,
+                                .session = request->session,
+                                .may_settle = request->session != NULL};
         struct coord_placed placed;
-        if (coord_place(&core->placer, &core->fleet, &ask, core->limits.margin_steps, &placed) && placed.engine != engine) {
+        if (coord_place(&core->placer, &core->fleet, &ask, core->limits.margin_steps, &placed) &&
+            placed.engine != engine) {
             coord_withdraw(core, request);
             coord_request_leave(request);
             coord_submit(core, request, &placed, COORD_BRANCH_REHOMED, now_us);

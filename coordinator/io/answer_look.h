@@ -4,7 +4,9 @@
 #ifndef COORDINATOR_IO_ANSWER_LOOK_H
 #define COORDINATOR_IO_ANSWER_LOOK_H
 
-#include "coordinator/io/sse.h"
+#include "common/base/str.h"
+#include "coordinator/core/event.h"
+#include "coordinator/io/answer_facts.h"
 
 /* Walks over the members of all objects in a JSON text without parsing it: a colon after a quote.
  * Inside a string a quote has a backslash before it, so that what looks like a key there never has

@@ -3,7 +3,6 @@
 
 #include "common/base/hash.h"
 #include "coordinator/io/chain_part.h"
-#include "coordinator/io/chain_state.h"
 
 enum segment { SEGMENT_TOOLS, SEGMENT_SYSTEM, SEGMENT_MESSAGE, SEGMENT_TEXT };
 

@@ -2,7 +2,6 @@
 #include "coordinator/io/chain_part.h"
 
 #include "common/base/hash.h"
-#include "coordinator/io/chain_state.h"
 
 /* Members whose text is long and read in order: hashed last, in this order, with boundaries inside.
  */
@@ -58,7 +57,7 @@ static uint64_t deep_hash(struct chain *chain, yyjson_val *val)
     yyjson_val *end = unsafe_yyjson_get_next(val);
     uint64_t hash = TAG_DEEP;
     for (yyjson_val *at = val; at < end; at++) {
-        uint64_t shape = (uint64_t)unsafe_yyjson_get_len(at) << 8 | unsafe_yyjson_get_tag(at);
+        uint64_t shape = (uint64_t)unsafe_yyjson_get_len(at) << 8 | unsafe_yyjson_get_type(at);
         uint64_t payload = unsafe_yyjson_is_ctn(at) ? TAG_ARRAY : scalar_hash(chain, at);
         hash = hash_mix(hash, hash_mix(shape, payload));
     }

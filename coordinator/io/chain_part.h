@@ -4,7 +4,9 @@
 #ifndef COORDINATOR_IO_CHAIN_PART_H
 #define COORDINATOR_IO_CHAIN_PART_H
 
-#include "coordinator/io/chain.h"
+#include "coordinator/io/chain_state.h"
+
+#include <yyjson.h>
 
 /* Where a message's content comes among the members that are hashed in order. */
 #define CHAIN_FLOW_CONTENT 4

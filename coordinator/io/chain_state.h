@@ -4,7 +4,36 @@
 #ifndef COORDINATOR_IO_CHAIN_STATE_H
 #define COORDINATOR_IO_CHAIN_STATE_H
 
-#include "coordinator/io/chain.h"
+#include "common/base/str.h"
+
+enum {
+    CHAIN_STEP_BYTES = 4096, /* distance of boundaries inside a long message */
+    CHAIN_SEGMENT_BYTES = 4, /* counted for each segment, as templates put a few tokens around it */
+    CHAIN_OPAQUE_BYTES =
+        4096, /* most that is counted for a string that is no text (an image's base64) */
+    CHAIN_DEPTH_MAX = 64, /* deeper JSON is hashed in the order it was sent, without recursion */
+};
+
+struct chain {
+    const struct mem *mem;
+    uint64_t *hashes;   /* [cap] */
+    uint32_t *bytes;    /* [cap] canonical bytes up to and with the boundary, ascending */
+    uint8_t *is_end;    /* [cap] 1 = end of a segment */
+    uint32_t *ordinals; /* [cap] which inner boundary or which end it is, from 0 */
+    uint32_t cap;
+    uint32_t count;
+    uint32_t prompt_bytes; /* all canonical bytes */
+    /* while building */
+    uint64_t hash;
+    uint32_t since_bytes; /* since the last boundary, < CHAIN_STEP_BYTES outside values */
+    uint32_t inner_seen;  /* boundaries met so far, kept or not */
+    uint32_t end_seen;
+    uint32_t inner_kept;
+    uint32_t inner_stride; /* one in so many is kept; a power of two */
+    uint32_t end_stride;
+    uint32_t opaque_depth; /* > 0: strings count CHAIN_OPAQUE_BYTES at most */
+    bool is_last_kept;     /* the newest end is in the arrays */
+};
 
 /* Domains: the same bytes in another place of the structure give another hash. Any distinct values
  * do. */
@@ -26,6 +55,9 @@
 /* Counted for a token given as a number, and for null, true and false. */
 enum { CHAIN_TOKEN_BYTES = 4 };
 
+/* cap >= 8. ST_NOMEM. */
+MUST_CHECK enum status chain_init(struct chain *chain, const struct mem *mem, uint32_t cap);
+void chain_fini(struct chain *chain);
 /* Back to an empty prompt; the arrays stay. */
 void chain_reset(struct chain *chain);
 void chain_count(struct chain *chain, size_t bytes);

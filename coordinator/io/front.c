@@ -50,6 +50,14 @@ static bool is_name_char(char c)
            c == '.' || c == ':';
 }
 
+static void make_name(struct front *front, char out[COORD_NAME_MAX + 1])
+{
+    uint64_t high = hash_mix(front->name_seed, front->next_req);
+    uint64_t low = hash_mix(high, loop_now_us(front->loop));
+    snprintf(out, COORD_NAME_MAX + 1, "req-%016llx%08llx", (unsigned long long)high, (unsigned long long)(low >> 32));
+    front->name_seed = low;
+}
+
 /* The client's x-request-id when it is short and plain, else one of our own. */
 static void name_request(struct front *front, const struct http_head *head, char out[COORD_NAME_MAX + 1])
 {
@@ -60,12 +68,9 @@ static void name_request(struct front *front, const struct http_head *head, char
     }
     if (is_usable) {
         str_copy(out, COORD_NAME_MAX + 1, name);
-        return;
+    } else {
+        make_name(front, out);
     }
-    uint64_t high = hash_mix(front->name_seed, front->next_req);
-    uint64_t low = hash_mix(high, loop_now_us(front->loop));
-    snprintf(out, COORD_NAME_MAX + 1, "req-%016llx%08llx", (unsigned long long)high, (unsigned long long)(low >> 32));
-    front->name_seed = low;
 }
 
 static void answer_json(struct http_exchange *ex, int status, const char *name, const char *extra, struct str body)
@@ -155,7 +160,7 @@ static void on_request(void *ctx, struct http_exchange *ex)
 /* Refusals that the HTTP layer makes itself. */
 static size_t error_body(void *ctx, int status, const char *code, const char *text, char *out, size_t cap)
 {
-    (void)ctx;
+    const struct front *front = ctx;
     unsigned reason = METRIC_REASON_BAD_REQUEST;
     if (status == 431) {
         reason = METRIC_REASON_HEADERS;
@@ -166,13 +171,23 @@ static size_t error_body(void *ctx, int status, const char *code, const char *te
     }
     metric_inc(METRIC_REJECTED, reason, 0);
     log_debug("front", "bad request status=%d code=%s", status, code);
-    struct error_info info = {status, code, str_of(text), STR("")};
+    struct error_info info = {status, code, str_of(text), str_of(front->error_name)};
     return error_write_body(COORD_ROUTE_CHAT, &info, out, cap);
+}
+
+/* Such a refusal has a name of its own too. */
+static size_t error_fields(void *ctx, char *out, size_t cap)
+{
+    struct front *front = ctx;
+    make_name(front, front->error_name);
+    int len = snprintf(out, cap, "x-request-id: %s\r\n", front->error_name);
+    return (size_t)len < cap ? (size_t)len : 0;
 }
 
 static const struct http_server_ops *server_ops(void)
 {
-    static const struct http_server_ops ops = {.on_request = on_request, .error_body = error_body};
+    static const struct http_server_ops ops = {
+        .on_request = on_request, .error_body = error_body, .error_fields = error_fields};
     return &ops;
 }
 

@@ -33,6 +33,7 @@ struct front {
     struct list probes;
     uint64_t next_req;
     uint64_t name_seed;
+    char error_name[COORD_NAME_MAX + 1]; /* of the refusal being written */
     struct buf spare_body;         /* a large body buffer kept for the next request */
     struct buf spare_out;          /* filtered bytes of one read */
     struct buf models;             /* JSON of /v1/models */

@@ -8,24 +8,24 @@
 enum { AGENT_ENGINES_MAX = 4096, AGENT_EFFECTS_MIN = 16 };
 
 struct agent_engine {
-    struct list link;         /* core->engines, in the order of adding */
-    struct list queue;        /* agent_step.link of waiting steps, first come first served */
+    struct list link;  /* core->engines, in the order of adding */
+    struct list queue; /* agent_step.link of waiting steps, first come first served */
     struct engine_id id;
-    uint32_t idx;             /* in core->engine_slab */
-    uint32_t max_running;     /* >= 1 */
+    uint32_t idx;         /* in core->engine_slab */
+    uint32_t max_running; /* >= 1 */
     uint32_t running;
-    uint32_t waiting;         /* length of queue */
-    bool is_removed;          /* kept until its running steps are settled */
+    uint32_t waiting; /* length of queue */
+    bool is_removed;  /* kept until its running steps are settled */
 };
 
 struct agent_step {
-    struct list link;              /* engine->queue while it waits, else unlinked */
+    struct list link; /* engine->queue while it waits, else unlinked */
     struct request_id req;
     struct agent_engine *engine;
     uint64_t queued_at_us;
     uint32_t attempt;
-    uint32_t idx;                  /* in core->step_slab */
-    uint32_t next;                 /* another attempt of the same request, SLAB_NONE = none */
+    uint32_t idx;  /* in core->step_slab */
+    uint32_t next; /* another attempt of the same request, SLAB_NONE = none */
     bool is_running;
 };
 
@@ -34,10 +34,11 @@ struct agent_core {
     struct agent_limits limits;
     struct slab step_slab;
     struct slab engine_slab;
-    struct map steps;              /* request id -> first attempt's step_slab index */
-    struct map engine_ids;         /* engine id -> engine_slab index */
+    struct map steps;      /* request id -> first attempt's step_slab index */
+    struct map engine_ids; /* engine id -> engine_slab index */
     struct list engines;
-    struct agent_effects effects;  /* cap >= steps + 1, so that only SUBMIT and ENGINE_ADDED can fail */
+    struct agent_effects
+        effects; /* cap >= steps + 1, so that only SUBMIT and ENGINE_ADDED can fail */
 };
 
 enum status
@@ -102,7 +103,8 @@ static struct agent_step *step_first(const struct agent_core *core, struct reque
     return idx == NULL ? NULL : step_at(core, (uint32_t)*idx);
 }
 
-static struct agent_step *step_find(const struct agent_core *core, struct request_id req, uint32_t attempt)
+static struct agent_step *
+step_find(const struct agent_core *core, struct request_id req, uint32_t attempt)
 {
     struct agent_step *step = step_first(core, req);
     while (step != NULL && step->attempt != attempt) {
@@ -128,8 +130,8 @@ static enum status effects_reserve(struct agent_core *core)
         return ST_OK;
     }
     uint32_t new_cap = cap * 2 > need ? cap * 2 : need;
-    struct agent_effect *items = mem_resize(
-        core->mem, core->effects.items, cap * sizeof(items[0]), new_cap * sizeof(items[0]));
+    struct agent_effect *items = mem_resize(core->mem, core->effects.items, cap * sizeof(items[0]),
+                                            new_cap * sizeof(items[0]));
     if (items == NULL) {
         return ST_NOMEM;
     }
@@ -204,7 +206,8 @@ static void engine_forget_if_over(struct agent_core *core, struct agent_engine *
 }
 
 /* Refuses the waiting step at the head. */
-static void engine_refuse_head(struct agent_core *core, struct agent_engine *engine, bool is_timeout)
+static void
+engine_refuse_head(struct agent_core *core, struct agent_engine *engine, bool is_timeout)
 {
     struct agent_step *step = LIST_OWNER(list_first(&engine->queue), struct agent_step, link);
     struct agent_effect *ef = effect_add(core, AGENT_EF_REFUSE);
@@ -288,8 +291,12 @@ static enum status on_submit(struct agent_core *core, const struct agent_event *
         return ST_NOMEM;
     }
     /* Nothing fails from here on. */
-    *step = (struct agent_step){.req = ev->req, .attempt = ev->attempt, .engine = engine,
-                                .queued_at_us = now_us, .idx = idx, .next = other_idx};
+    *step = (struct agent_step){.req = ev->req,
+                                .attempt = ev->attempt,
+                                .engine = engine,
+                                .queued_at_us = now_us,
+                                .idx = idx,
+                                .next = other_idx};
     *map_get(&core->steps, ev->req.v) = idx;
     drop_older(core, step);
     list_push_back(&engine->queue, &step->link);
@@ -298,7 +305,8 @@ static enum status on_submit(struct agent_core *core, const struct agent_event *
     return ST_OK;
 }
 
-static enum status on_engine_added(struct agent_core *core, const struct agent_event *ev, uint64_t now_us)
+static enum status
+on_engine_added(struct agent_core *core, const struct agent_event *ev, uint64_t now_us)
 {
     struct agent_engine *engine = engine_find(core, ev->engine);
     if (engine == NULL) {
@@ -337,7 +345,8 @@ static void on_engine_removed(struct agent_core *core, const struct agent_event 
 
 static void on_tick(struct agent_core *core, uint64_t now_us)
 {
-    LIST_FOR_EACH (link, &core->engines) {
+    LIST_FOR_EACH(link, &core->engines)
+    {
         struct agent_engine *engine = LIST_OWNER(link, struct agent_engine, link);
         while (!list_is_empty(&engine->queue)) {
             const struct agent_step *head =
@@ -383,7 +392,9 @@ enum status agent_core_step(struct agent_core *core,
     return st;
 }
 
-bool agent_core_queue(const struct agent_core *core, struct engine_id engine, struct agent_queue_view *ret)
+bool agent_core_queue(const struct agent_core *core,
+                      struct engine_id engine,
+                      struct agent_queue_view *ret)
 {
     const struct agent_engine *found = engine_find(core, engine);
     if (found == NULL) {

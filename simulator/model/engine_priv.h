@@ -6,7 +6,7 @@
 
 #include "common/base/list.h"
 #include "common/base/map.h"
-#include "simulator/model/engine.h"
+#include "simulator/model/engine_types.h"
 
 /* In engine->waiting (no blocks) or engine->running (may have blocks). */
 struct request {
@@ -55,15 +55,12 @@ static inline uint32_t request_known(const struct request *req)
     return req->spec.prompt_tokens + req->generated_tokens;
 }
 
-/* Adds an event; there is always room (engine.c sizes the array for it). */
+/* Adds an event; there is always room (sim_engine_new sizes the array for it). */
 void sim_engine_emit(struct sim_engine *engine,
                      enum sim_event_kind kind,
                      const struct request *req);
 
 /* Gives all blocks back. */
 void sim_engine_drop_blocks(struct sim_engine *engine, struct request *req);
-
-/* Chooses what the next iteration computes and takes the blocks for it; fills engine->batch. */
-void sim_engine_plan(struct sim_engine *engine);
 
 #endif

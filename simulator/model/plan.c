@@ -2,6 +2,8 @@
 /* Which tokens an iteration computes, as vLLM's scheduler does: running requests first, decodes
  * before prefill chunks, all within one token budget; then waiting ones in arrival order while the
  * whole prompt of the first fits. */
+#include "simulator/model/plan.h"
+
 #include "simulator/model/engine_priv.h"
 
 static uint32_t blocks_for(const struct sim_engine *engine, uint32_t tokens)

@@ -74,6 +74,8 @@ static void add_val(struct sim_out *out, yyjson_val *val, int depth)
         add_number(out, val);
     } else if (yyjson_is_bool(val)) {
         sim_out_str(out, yyjson_get_bool(val) ? STR("true") : STR("false"));
+    } else if (yyjson_is_obj(val) && yyjson_obj_size(val) == 0) {
+        sim_out_str(out, STR("{}")); /* yyjson_obj_foreach does not take it */
     } else if (yyjson_is_obj(val) && depth < SIM_JSON_DEPTH_MAX) {
         sim_out_str(out, STR("{"));
         yyjson_obj_foreach(val, idx, max, key, item)

@@ -138,6 +138,9 @@ static void add_tools(struct sim_chain *chain, yyjson_val *tools)
     yyjson_arr_foreach(tools, idx, max, tool)
     {
         sim_chain_mark(chain, SIM_MARK_TOOL, STR("definition"));
+        if (!yyjson_is_obj(tool) || yyjson_obj_size(tool) == 0) {
+            continue; /* yyjson_obj_foreach does not take these */
+        }
         size_t key_idx;
         size_t key_max;
         yyjson_val *key;

@@ -52,8 +52,13 @@ static void make_object(const struct maker *mk, yyjson_val *schema, int depth)
     size_t max;
     yyjson_val *key;
     yyjson_val *val;
+    yyjson_val *properties = yyjson_obj_get(schema, "properties");
+    if (!yyjson_is_obj(properties) || yyjson_obj_size(properties) == 0) {
+        sim_out_str(mk->out, STR("{}")); /* yyjson_obj_foreach does not take these */
+        return;
+    }
     sim_out_str(mk->out, STR("{"));
-    yyjson_obj_foreach(yyjson_obj_get(schema, "properties"), idx, max, key, val)
+    yyjson_obj_foreach(properties, idx, max, key, val)
     {
         if (is_required(schema, key, idx)) {
             sim_out_str(mk->out, is_first ? STR("") : STR(","));
@@ -167,7 +172,8 @@ static yyjson_val *follow(const struct maker *mk, yyjson_val *schema)
 
 static void make(const struct maker *mk, yyjson_val *schema, struct str name, int depth)
 {
-    if (depth > SIM_SCHEMA_DEPTH_MAX) {
+    if (depth > SIM_SCHEMA_DEPTH_MAX || mk->out->buf.len > SIM_SCHEMA_BYTES_MAX ||
+        mk->out->st != ST_OK) {
         sim_out_str(mk->out, STR("null"));
         return;
     }

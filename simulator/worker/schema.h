@@ -8,7 +8,7 @@
 #include "common/base/rng.h"
 #include "simulator/worker/out.h"
 
-enum { SIM_SCHEMA_DEPTH_MAX = 12 };
+enum { SIM_SCHEMA_DEPTH_MAX = 12, SIM_SCHEMA_BYTES_MAX = 32768 };
 
 /* schema NULL or anything that is no schema gives {}. Strings named command or cmd hold a harmless
  * command. */

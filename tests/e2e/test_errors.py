@@ -93,7 +93,8 @@ def test_B073_retry_budget_zero_still_allows_the_least(gw, mu):
     g = gw(*mocks, sets={"retry_budget_ratio": 0, "health.fail_count": 100000})
     for i in range(30):
         g.post(chat(f"p{i}"))
-    assert sum(m.executions for m in mocks) <= 30 + 11
+    # ten a window are always allowed, and what was running when an engine died is not charged
+    assert sum(m.executions for m in mocks) <= 30 + 10 + len(mocks)
 
 
 def test_all_engines_down_503(gw, mu):

@@ -40,14 +40,14 @@ def test_engine_dies_after_the_head__run_elsewhere(gw, mu):
     engines = [mu(sse(events)), mu(sse(events))]
     g = gw(*engines)
     runs = 0
-    for i in range(4):
+    for i in range(8):  # new sessions spread over both, so some meet the engine that dies
         for m in engines:
             m.next_scripts.clear()
-        engines[i % 2].then(cut([], "rst", gap=0.03))
+        engines[0].then(cut([], "rst", gap=0.03))
         reply = g.post(chat(f"p{i}", stream=True))
         assert reply.body == b"".join(events) and reply.end == "complete"
-        runs += 1 + (not engines[i % 2].next_scripts)
-    assert sum(m.executions for m in engines) == runs > 4
+        runs += 1 + (not engines[0].next_scripts)
+    assert sum(m.executions for m in engines) == runs > 8
 
 
 @pytest.mark.parametrize("target, build, events", [

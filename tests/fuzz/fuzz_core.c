@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes become a row of events for both cores, joined by the smallest possible shell. Whatever comes: no crash, no leak,
- * counts that are true, every accepted step ends exactly once, never two live attempts of one. */
+/* Bytes become a row of events for both cores, joined by the smallest possible shell. Whatever
+ * comes: no crash, no leak, counts that are true, every accepted step ends exactly once, never two
+ * live attempts of one. */
 #include "common/base/hash.h"
+#include "coordinator/core/core.h"
 #include "coordinator/core/record.h"
 #include "coordinator/core/state.h"
 #include "node_agent/core/core.h"
@@ -39,7 +41,7 @@ struct rig {
     size_t left;
     struct mem mem;
     size_t live_bytes;
-    uint32_t fail_in;            /* allocations until one fails; 0 = none will */
+    uint32_t fail_in; /* allocations until one fails; 0 = none will */
     struct coord_core *coord;
     struct agent_core *agent;
     uint64_t now_us;
@@ -128,8 +130,10 @@ static void run_submit(struct rig *rig, const struct coord_effect *ef)
     shadow->phase = PHASE_QUEUED;
     shadow->attempt = ef->u.submit.attempt;
     shadow->engine = ef->u.submit.engine.v;
-    const struct agent_event ev = {
-        .kind = AGENT_EV_SUBMIT, .req = ef->u.submit.req, .attempt = ef->u.submit.attempt, .engine = ef->u.submit.engine};
+    const struct agent_event ev = {.kind = AGENT_EV_SUBMIT,
+                                   .req = ef->u.submit.req,
+                                   .attempt = ef->u.submit.attempt,
+                                   .engine = ef->u.submit.engine};
     agent_event(rig, &ev);
 }
 
@@ -146,8 +150,9 @@ static void run_effect(struct rig *rig, const struct coord_effect *ef)
     case COORD_EF_WITHDRAW: {
         struct shadow *shadow = &rig->requests[ef->u.withdraw.req.v];
         shadow->phase = shadow->phase == PHASE_OVER ? PHASE_OVER : PHASE_NONE;
-        const struct agent_event ev = {
-            .kind = AGENT_EV_WITHDRAW, .req = ef->u.withdraw.req, .attempt = ef->u.withdraw.attempt};
+        const struct agent_event ev = {.kind = AGENT_EV_WITHDRAW,
+                                       .req = ef->u.withdraw.req,
+                                       .attempt = ef->u.withdraw.attempt};
         agent_event(rig, &ev);
         break;
     }
@@ -193,15 +198,18 @@ static void check_engine(const struct rig *rig, const struct coord_engine *engin
     uint64_t pending = 0;
     uint32_t queued = 0;
     uint32_t running = 0;
-    LIST_FOR_EACH (link, &engine->queued) {
+    LIST_FOR_EACH(link, &engine->queued)
+    {
         pending += LIST_OWNER(link, struct coord_request, link)->charged_bytes;
         queued++;
     }
-    LIST_FOR_EACH (link, &engine->running) {
+    LIST_FOR_EACH(link, &engine->running)
+    {
         pending += LIST_OWNER(link, struct coord_request, link)->charged_bytes;
         running++;
     }
-    ASSERT(queued == engine->queued_count && running == engine->running_count && pending == engine->pending_bytes);
+    ASSERT(queued == engine->queued_count && running == engine->running_count &&
+           pending == engine->pending_bytes);
     ASSERT(engine->sessions <= coord_core_session_count(rig->coord));
     if (agent_core_queue(rig->agent, engine->id, &view)) {
         ASSERT(view.running == running && view.waiting == queued);
@@ -230,7 +238,8 @@ static struct shadow *pick(struct rig *rig, uint64_t *ret_req, enum phase phase)
 {
     uint32_t from = byte(rig);
     for (uint32_t i = 0; i < 64 && rig->last_req > 0; i++) {
-        uint32_t req = 1 + (rig->last_req - 1 + REQUESTS_MAX - (from + i) % rig->last_req) % rig->last_req;
+        uint32_t req =
+            1 + (rig->last_req - 1 + REQUESTS_MAX - (from + i) % rig->last_req) % rig->last_req;
         if (rig->requests[req].phase == phase) {
             *ret_req = req;
             return &rig->requests[req];
@@ -292,28 +301,35 @@ static void do_end(struct rig *rig)
         return;
     }
     struct coord_event *ev = tell(rig, COORD_EV_ATTEMPT_FAILED);
-    ev->u.failed = (struct coord_attempt_failed){
-        .req = {req}, .attempt = shadow->attempt, .why = (enum coord_fail)(how / 8 % 5), .http_status = (uint16_t)(how * 4)};
+    ev->u.failed = (struct coord_attempt_failed){.req = {req},
+                                                 .attempt = shadow->attempt,
+                                                 .why = (enum coord_fail)(how / 8 % 5),
+                                                 .http_status = (uint16_t)(how * 4)};
     shadow->phase = PHASE_NONE;
 }
 
 static void do_engine(struct rig *rig, uint32_t op)
 {
     static const struct str models[] = {{"m", 1}, {"n", 1}};
-    static const struct str names[] = {{"e0", 2}, {"e1", 2}, {"e2", 2}, {"e3", 2}, {"e4", 2}, {"e5", 2}};
+    static const struct str names[] = {{"e0", 2}, {"e1", 2}, {"e2", 2},
+                                       {"e3", 2}, {"e4", 2}, {"e5", 2}};
     uint32_t how = byte(rig);
     uint32_t engine = how % ENGINES_MAX;
     uint32_t slots = how / 32;
     struct coord_event *ev;
     if (op == 0) {
-        agent_event(rig, &(struct agent_event){.kind = AGENT_EV_ENGINE_ADDED, .engine = {engine}, .max_running = slots});
+        agent_event(rig, &(struct agent_event){.kind = AGENT_EV_ENGINE_ADDED,
+                                               .engine = {engine},
+                                               .max_running = slots});
         ev = tell(rig, COORD_EV_ENGINE_ADDED);
-        ev->u.engine_added = (struct coord_engine_added){.engine = {engine}, .name = names[engine], .max_running = slots};
+        ev->u.engine_added = (struct coord_engine_added){
+            .engine = {engine}, .name = names[engine], .max_running = slots};
     } else if (op == 1) {
         ev = tell(rig, COORD_EV_ENGINE_REMOVED);
         ev->u.engine_removed.engine.v = engine;
         drain(rig);
-        agent_event(rig, &(struct agent_event){.kind = AGENT_EV_ENGINE_REMOVED, .engine = {engine}});
+        agent_event(rig,
+                    &(struct agent_event){.kind = AGENT_EV_ENGINE_REMOVED, .engine = {engine}});
     } else {
         ev = tell(rig, COORD_EV_ENGINE_PROBED);
         ev->u.engine_probed = (struct coord_engine_probed){.engine = {engine}, .is_up = how < 180};
@@ -433,7 +449,8 @@ static void end_all(struct rig *rig)
     check(rig);
     ASSERT(coord_core_in_flight(rig->coord) == 0);
     const struct coord_counters *counters = coord_core_counters(rig->coord);
-    ASSERT(counters->steps_arrived == counters->steps_done + counters->steps_gone + counters->steps_refused);
+    ASSERT(counters->steps_arrived ==
+           counters->steps_done + counters->steps_gone + counters->steps_refused);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -455,7 +472,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                                         .health_interval_us = 2000000,
                                         .health_fail_count = 1 + byte(&rig) % 3,
                                         .health_open_us = 1000000};
-    const struct agent_limits node = {.max_steps = 30, .queue_max = 4, .queue_timeout_us = 10000000};
+    const struct agent_limits node = {
+        .max_steps = 30, .queue_max = 4, .queue_timeout_us = 10000000};
     ASSERT(coord_core_new(&rig.coord, &rig.mem, &limits, 5) == ST_OK);
     ASSERT(agent_core_new(&rig.agent, &rig.mem, &node) == ST_OK);
     while (rig.left > 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trace reader over any bytes, gzip or plain; what it accepts must be sound, and a plan and the first prompts are
- * made of it. */
+/* The trace reader over any bytes, gzip or plain; what it accepts must be sound, and a plan and the
+ * first prompts are made of it. */
 #include "bench/replay/plan.h"
 
 #include <stdlib.h>
@@ -29,7 +29,8 @@ static void check_trace(const struct trace *trace)
                 session->spawn_step < trace->sessions[session->parent].step_count);
         for (uint32_t j = 1; j < session->step_count; j++) {
             const struct trace_step *step = trace_step_at(trace, i, j);
-            require(step->reuse_tokens <= step->in_tokens && step->reuse_tokens <= step[-1].in_tokens);
+            require(step->reuse_tokens <= step->in_tokens &&
+                    step->reuse_tokens <= step[-1].in_tokens);
         }
     }
     require(steps == trace->step_count && roots == trace->root_count && roots > 0);

@@ -4,12 +4,14 @@
 
 #include "coordinator/core/state.h"
 
-#define EXPECT(sim, cond)                                                                                              \
-    do {                                                                                                               \
-        if (!(cond)) {                                                                                                 \
-            fail_msg("seed %llu, t = %.3f s: %s", (unsigned long long)(sim)->plan.seed, (double)(sim)->now_us / 1e6, #cond); \
-        }                                                                                                              \
-    } while (0)
+static void expect(const struct sim *sim, bool is_true, const char *claim)
+{
+    if (!is_true) {
+        fail_msg("seed %llu, t = %.3f s: %s", (unsigned long long)sim->plan.seed,
+                 (double)sim->now_us / 1e6, claim);
+    }
+}
+#define EXPECT(sim, cond) expect((sim), (cond), #cond)
 
 /* Steps that are truly queued for / running on an engine. */
 struct truth {
@@ -29,7 +31,8 @@ static void count_truth(const struct sim *sim, struct truth *truth)
     }
 }
 
-static void check_engine(const struct sim *sim, const struct coord_engine *engine, const struct truth *truth)
+static void
+check_engine(const struct sim *sim, const struct coord_engine *engine, const struct truth *truth)
 {
     struct agent_queue_view view = {.running = 0};
     uint64_t pending = 0;
@@ -37,16 +40,19 @@ static void check_engine(const struct sim *sim, const struct coord_engine *engin
     EXPECT(sim, engine->queued_count == truth->queued);
     EXPECT(sim, engine->running_count == truth->running);
     EXPECT(sim, truth->running <= sim->plan.slots);
-    LIST_FOR_EACH (link, &engine->queued) {
+    LIST_FOR_EACH(link, &engine->queued)
+    {
         const struct coord_request *request = LIST_OWNER(link, struct coord_request, link);
         EXPECT(sim, request->state == COORD_REQUEST_QUEUED);
         pending += request->charged_bytes;
         links++;
     }
     EXPECT(sim, links == engine->queued_count);
-    LIST_FOR_EACH (link, &engine->running) {
+    LIST_FOR_EACH(link, &engine->running)
+    {
         const struct coord_request *request = LIST_OWNER(link, struct coord_request, link);
-        EXPECT(sim, request->state == COORD_REQUEST_RUNNING || request->state == COORD_REQUEST_ANSWERED);
+        EXPECT(sim,
+               request->state == COORD_REQUEST_RUNNING || request->state == COORD_REQUEST_ANSWERED);
         pending += request->charged_bytes;
         links++;
     }
@@ -69,7 +75,8 @@ static void check_sessions(const struct sim *sim)
     uint32_t total = 0;
     for (int state = 0; state < COORD_SESSION_STATES; state++) {
         uint32_t count = 0;
-        LIST_FOR_EACH (link, &sessions->lists[state]) {
+        LIST_FOR_EACH(link, &sessions->lists[state])
+        {
             const struct coord_session *session = LIST_OWNER(link, struct coord_session, link);
             EXPECT(sim, (int)session->state == state);
             EXPECT(sim, (session->in_flight > 0) == (session->state == COORD_SESSION_BUSY));
@@ -112,7 +119,8 @@ void sim_check_end(const struct sim *sim)
     for (uint64_t r = 1; r <= sim->last_req; r++) {
         EXPECT(sim, sim->requests[r].ends == 1);
     }
-    EXPECT(sim, counters->steps_arrived == counters->steps_done + counters->steps_gone + counters->steps_refused);
+    EXPECT(sim, counters->steps_arrived ==
+                    counters->steps_done + counters->steps_gone + counters->steps_refused);
     const struct sim_result *result = &sim->result;
     EXPECT(sim, counters->steps_done == result->ok + result->client_error + result->cut);
     EXPECT(sim, counters->steps_gone == result->gone);

@@ -6,34 +6,48 @@
 
 #include <stdio.h>
 
-enum { SECOND = 1000000, LOST_US = 5 * SECOND, TICK_US = 100000 };
+#define SECOND UINT64_C(1000000)
 
-enum item_kind { ITEM_SEND, ITEM_ANSWER, ITEM_END, ITEM_LEAVE, ITEM_PROBE, ITEM_CRASH, ITEM_RESTART, ITEM_CHURN, ITEM_TICK };
+enum { LOST_US = 5000000, TICK_US = 100000 };
+
+enum item_kind {
+    ITEM_SEND,
+    ITEM_ANSWER,
+    ITEM_END,
+    ITEM_LEAVE,
+    ITEM_PROBE,
+    ITEM_CRASH,
+    ITEM_RESTART,
+    ITEM_CHURN,
+    ITEM_TICK
+};
 
 /* Something that will happen. */
 struct item {
     struct heap_node node;
     enum item_kind kind;
-    uint32_t idx;              /* in the slab */
-    uint32_t who;              /* client or engine */
+    uint32_t idx; /* in the slab */
+    uint32_t who; /* client or engine */
     uint64_t req;
     uint32_t attempt;
-    bool flag;                 /* PROBE: wants models */
+    bool flag; /* PROBE: wants models */
     enum { END_OK, END_CLIENT_ERROR, END_STATUS, END_LOST, END_CONNECT } end;
 };
 
-#define CHECK(sim, cond)                                                                                               \
-    do {                                                                                                               \
-        if (!(cond)) {                                                                                                 \
-            fail_msg("seed %llu, t = %.3f s: %s", (unsigned long long)(sim)->plan.seed, (double)(sim)->now_us / 1e6, #cond); \
-        }                                                                                                              \
-    } while (0)
+static void expect(const struct sim *sim, bool is_true, const char *claim)
+{
+    if (!is_true) {
+        fail_msg("seed %llu, t = %.3f s: %s", (unsigned long long)sim->plan.seed,
+                 (double)sim->now_us / 1e6, claim);
+    }
+}
+#define CHECK(sim, cond) expect((sim), (cond), #cond)
 
 static struct item *plan_item(struct sim *sim, enum item_kind kind, uint64_t in_us)
 {
     uint32_t idx = SLAB_NONE;
     struct item *item = slab_alloc(&sim->items, &idx);
-    CHECK(sim, item != NULL);
+    ASSERT(item != NULL);
     item->kind = kind;
     item->idx = idx;
     assert_status(heap_insert(&sim->timeline, &item->node, sim->now_us + in_us, sim->seq++), ST_OK);
@@ -147,7 +161,8 @@ static void on_submit(struct sim *sim, const struct coord_effect *ef)
 {
     struct sim_request *request = &sim->requests[ef->u.submit.req.v];
     const struct coord_engine *engine = coord_fleet_find(&sim->coord->fleet, ef->u.submit.engine);
-    CHECK(sim, engine != NULL && (engine->state == COORD_ENGINE_UP || engine->state == COORD_ENGINE_HALF_OPEN));
+    CHECK(sim, engine != NULL &&
+                   (engine->state == COORD_ENGINE_UP || engine->state == COORD_ENGINE_HALF_OPEN));
     CHECK(sim, ef->u.submit.attempt == request->attempt + 1);
     CHECK(sim, request->phase != SIM_OVER);
     request->phase = SIM_QUEUED;
@@ -155,14 +170,14 @@ static void on_submit(struct sim *sim, const struct coord_effect *ef)
     request->engine = ef->u.submit.engine.v;
     struct sim_client *client = &sim->clients[request->client];
     if (request->attempt == 1 && client->turns > 1) {
-        *(client->last_engine == request->engine ? &sim->result.turns_same_engine : &sim->result.turns_other_engine) += 1;
+        *(client->last_engine == request->engine ? &sim->result.turns_same_engine
+                                                 : &sim->result.turns_other_engine) += 1;
     }
     client->last_engine = request->engine;
-    agent_event(sim,
-                &(struct agent_event){.kind = AGENT_EV_SUBMIT,
-                                      .req = ef->u.submit.req,
-                                      .attempt = ef->u.submit.attempt,
-                                      .engine = ef->u.submit.engine});
+    agent_event(sim, &(struct agent_event){.kind = AGENT_EV_SUBMIT,
+                                           .req = ef->u.submit.req,
+                                           .attempt = ef->u.submit.attempt,
+                                           .engine = ef->u.submit.engine});
 }
 
 static void run_effect(struct sim *sim, const struct coord_effect *ef)
@@ -177,11 +192,10 @@ static void run_effect(struct sim *sim, const struct coord_effect *ef)
         request_ends(sim, ef->u.refuse.req.v);
         break;
     case COORD_EF_WITHDRAW:
-        agent_event(sim,
-                    &(struct agent_event){.kind = AGENT_EV_WITHDRAW,
-                                          .req = ef->u.withdraw.req,
-                                          .attempt = ef->u.withdraw.attempt,
-                                          .engine = ef->u.withdraw.engine});
+        agent_event(sim, &(struct agent_event){.kind = AGENT_EV_WITHDRAW,
+                                               .req = ef->u.withdraw.req,
+                                               .attempt = ef->u.withdraw.attempt,
+                                               .engine = ef->u.withdraw.engine});
         break;
     case COORD_EF_PROBE:
         item = plan_item(sim, ITEM_PROBE, draw_us(sim, 3000));
@@ -189,11 +203,10 @@ static void run_effect(struct sim *sim, const struct coord_effect *ef)
         item->flag = ef->u.probe.wants_models;
         break;
     case COORD_EF_SETTLED:
-        agent_event(sim,
-                    &(struct agent_event){.kind = AGENT_EV_SETTLED,
-                                          .req = ef->u.settled.req,
-                                          .attempt = ef->u.settled.attempt,
-                                          .engine = ef->u.settled.engine});
+        agent_event(sim, &(struct agent_event){.kind = AGENT_EV_SETTLED,
+                                               .req = ef->u.settled.req,
+                                               .attempt = ef->u.settled.attempt,
+                                               .engine = ef->u.settled.engine});
         break;
     }
 }
@@ -205,7 +218,8 @@ static void on_nomem(struct sim *sim, const struct coord_event *ev)
     case COORD_EV_STEP_ARRIVED:
         sim->last_req--; /* answered 503 by the shell: it never was accepted */
         sim->live--;
-        plan_item(sim, ITEM_SEND, draw_us(sim, 0.3 * SECOND))->who = sim->requests[ev->u.arrived.req.v].client;
+        plan_item(sim, ITEM_SEND, draw_us(sim, 0.3 * SECOND))->who =
+            sim->requests[ev->u.arrived.req.v].client;
         break;
     case COORD_EV_ENGINE_PROBED: /* told again a little later */
         plan_item(sim, ITEM_PROBE, TICK_US)->who = ev->u.engine_probed.engine.v;
@@ -263,10 +277,12 @@ static void engine_add(struct sim *sim)
     sim->engine_count++;
     (void)snprintf(name, sizeof(name), "e%u", e);
     sim->engines[e] = (struct sim_engine){.is_known = true, .is_alive = true};
-    const struct agent_event added = {.kind = AGENT_EV_ENGINE_ADDED, .engine = {e}, .max_running = sim->plan.slots};
+    const struct agent_event added = {
+        .kind = AGENT_EV_ENGINE_ADDED, .engine = {e}, .max_running = sim->plan.slots};
     agent_event(sim, &added);
     struct coord_event *ev = tell(sim, COORD_EV_ENGINE_ADDED);
-    ev->u.engine_added = (struct coord_engine_added){.engine = {e}, .name = str_of(name), .max_running = sim->plan.slots};
+    ev->u.engine_added = (struct coord_engine_added){
+        .engine = {e}, .name = str_of(name), .max_running = sim->plan.slots};
     drain(sim);
 }
 
@@ -284,8 +300,10 @@ static void engine_remove(struct sim *sim, uint32_t e)
 static void fail_attempt(struct sim *sim, uint64_t req, enum coord_fail why, uint16_t http_status)
 {
     struct coord_event *ev = tell(sim, COORD_EV_ATTEMPT_FAILED);
-    ev->u.failed = (struct coord_attempt_failed){
-        .req = {req}, .attempt = sim->requests[req].attempt, .why = why, .http_status = http_status};
+    ev->u.failed = (struct coord_attempt_failed){.req = {req},
+                                                 .attempt = sim->requests[req].attempt,
+                                                 .why = why,
+                                                 .http_status = http_status};
     sim->requests[req].phase = SIM_NONE; /* on no engine until it is placed again */
     sim->result.failed++;
 }
@@ -293,11 +311,12 @@ static void fail_attempt(struct sim *sim, uint64_t req, enum coord_fail why, uin
 static void finish(struct sim *sim, uint64_t req, enum coord_outcome outcome)
 {
     struct coord_event *ev = tell(sim, COORD_EV_STEP_DONE);
-    ev->u.done = (struct coord_step_done){.req = {req},
-                                          .outcome = outcome,
-                                          .http_status = outcome == COORD_OUTCOME_CLIENT_ERROR ? 400 : 200,
-                                          .has_usage = outcome == COORD_OUTCOME_OK,
-                                          .prompt_tokens = 10};
+    ev->u.done =
+        (struct coord_step_done){.req = {req},
+                                 .outcome = outcome,
+                                 .http_status = outcome == COORD_OUTCOME_CLIENT_ERROR ? 400 : 200,
+                                 .has_usage = outcome == COORD_OUTCOME_OK,
+                                 .prompt_tokens = 10};
     request_ends(sim, req);
 }
 
@@ -363,7 +382,8 @@ static void client_send(struct sim *sim, uint32_t who)
     }
     uint32_t t = client->turns++;
     client->chain[t] = hash_mix(t == 0 ? 1 : client->chain[t - 1], rng_u64(&sim->rng));
-    client->bytes[t] = (t == 0 ? 0 : client->bytes[t - 1]) + 1 + (uint32_t)rng_below(&sim->rng, 20000);
+    client->bytes[t] =
+        (t == 0 ? 0 : client->bytes[t - 1]) + 1 + (uint32_t)rng_below(&sim->rng, 20000);
     client->is_end[t] = 1;
     uint64_t req = ++sim->last_req;
     sim->requests[req] = (struct sim_request){.client = who};
@@ -403,7 +423,8 @@ static void client_leaves(struct sim *sim, uint64_t req)
 static void engine_says(struct sim *sim, const struct item *item)
 {
     struct sim_request *request = &sim->requests[item->req];
-    if (request->attempt != item->attempt || (request->phase != SIM_RUNNING && request->phase != SIM_ANSWERED)) {
+    if (request->attempt != item->attempt ||
+        (request->phase != SIM_RUNNING && request->phase != SIM_ANSWERED)) {
         return; /* the shell has closed that connection */
     }
     if (item->kind == ITEM_ANSWER) {
@@ -495,7 +516,8 @@ static void begin(struct sim *sim, const struct sim_plan *plan)
         .health_fail_count = 3,
         .health_open_us = 1 * SECOND,
     };
-    const struct agent_limits node = {.max_steps = 1000, .queue_max = plan->queue_max, .queue_timeout_us = 4 * SECOND};
+    const struct agent_limits node = {
+        .max_steps = 1000, .queue_max = plan->queue_max, .queue_timeout_us = 4 * SECOND};
     assert_status(coord_core_new(&sim->coord, &sim->km.mem, &limits, plan->seed), ST_OK);
     assert_status(agent_core_new(&sim->agent, &sim->km.mem, &node), ST_OK);
     for (uint32_t i = 0; i < plan->engines; i++) {
@@ -519,7 +541,7 @@ void sim_run(const struct sim_plan *plan, struct sim_result *ret)
     begin(&sim, plan);
     /* What still runs at the end may be one lost step after another in each queue. */
     while (!is_over(&sim) || sim.live > 0) {
-        CHECK(&sim, sim.now_us < plan->duration_us + 600u * SECOND);
+        CHECK(&sim, sim.now_us < plan->duration_us + 600 * SECOND);
         struct item *item = HEAP_OWNER(heap_min(&sim.timeline), struct item, node);
         sim.now_us = item->node.key;
         heap_remove(&sim.timeline, &item->node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both real cores in virtual time, with a tiny stand-in for engines and clients, and faults drawn from a seed: engines
- * crash, answer 5xx or never, come and go; clients leave; memory runs out.
+/* Both real cores in virtual time, with a tiny stand-in for engines and clients, and faults drawn
+ * from a seed: engines crash, answer 5xx or never, come and go; clients leave; memory runs out.
  * THREAD: one. The same seed gives the same run. */
 #ifndef TESTS_SIM_CLUSTER_H
 #define TESTS_SIM_CLUSTER_H
@@ -12,7 +12,13 @@
 #include "node_agent/core/core.h"
 #include "tests/kit/kit.h"
 
-enum { SIM_ENGINES_MAX = 64, SIM_CLIENTS_MAX = 64, SIM_TURNS_MAX = 64, SIM_REQUESTS_MAX = 65536, SIM_INBOX_MAX = 8192 };
+enum {
+    SIM_ENGINES_MAX = 64,
+    SIM_CLIENTS_MAX = 64,
+    SIM_TURNS_MAX = 64,
+    SIM_REQUESTS_MAX = 65536,
+    SIM_INBOX_MAX = 8192
+};
 
 struct sim_faults {
     double crash_per_s;        /* some engine dies; it comes back after a while */
@@ -28,9 +34,9 @@ struct sim_plan {
     uint64_t seed;
     uint32_t engines;
     uint32_t clients;
-    uint32_t slots;            /* per engine */
-    uint32_t queue_max;        /* per engine */
-    uint64_t duration_us;      /* clients start no new step after it */
+    uint32_t slots;       /* per engine */
+    uint32_t queue_max;   /* per engine */
+    uint64_t duration_us; /* clients start no new step after it */
     struct sim_faults faults;
 };
 
@@ -40,13 +46,13 @@ enum sim_phase { SIM_NONE, SIM_QUEUED, SIM_RUNNING, SIM_ANSWERED, SIM_OVER };
 struct sim_request {
     enum sim_phase phase;
     uint32_t client;
-    uint32_t attempt;          /* current */
-    uint32_t engine;           /* index, of the current attempt */
-    uint32_t ends;             /* must become 1, and never 2 */
+    uint32_t attempt; /* current */
+    uint32_t engine;  /* index, of the current attempt */
+    uint32_t ends;    /* must become 1, and never 2 */
 };
 
 struct sim_engine {
-    bool is_known;             /* added and not removed */
+    bool is_known; /* added and not removed */
     bool is_alive;
 };
 
@@ -74,19 +80,19 @@ struct sim {
     struct heap timeline;
     struct slab items;
     uint64_t seq;
-    struct coord_event inbox[SIM_INBOX_MAX];  /* what the shell tells the core next */
+    struct coord_event inbox[SIM_INBOX_MAX]; /* what the shell tells the core next */
     uint32_t inbox_head, inbox_count;
     struct sim_engine engines[SIM_ENGINES_MAX];
     uint32_t engine_count;
     struct sim_client clients[SIM_CLIENTS_MAX];
     struct sim_request requests[SIM_REQUESTS_MAX];
     uint64_t last_req;
-    uint32_t live;                            /* requests not over */
+    uint32_t live; /* requests not over */
     struct sim_result result;
 };
 
-/* Runs the plan to its end, checking every invariant after every event; fails the test with the seed on the first
- * violation. */
+/* Runs the plan to its end, checking every invariant after every event; fails the test with the
+ * seed on the first violation. */
 void sim_run(const struct sim_plan *plan, struct sim_result *ret);
 
 /* check.c: the invariants. */

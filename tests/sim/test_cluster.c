@@ -3,24 +3,24 @@
 
 static struct sim_plan calm(uint64_t seed)
 {
-    return (struct sim_plan){
-        .seed = seed, .engines = 4, .clients = 24, .slots = 4, .queue_max = 50, .duration_us = 120000000};
+    return (struct sim_plan){.seed = seed,
+                             .engines = 4,
+                             .clients = 24,
+                             .slots = 4,
+                             .queue_max = 50,
+                             .duration_us = 120000000};
 }
 
 static void run(const struct sim_plan *plan, struct sim_result *ret)
 {
     sim_run(plan, ret);
-    print_message("seed %llu: %llu events, %llu ok, %llu failed attempts, %llu cut, %llu gone, %llu refused; "
-                  "same engine %llu, other %llu\n",
-                  (unsigned long long)plan->seed,
-                  (unsigned long long)ret->events,
-                  (unsigned long long)ret->ok,
-                  (unsigned long long)ret->failed,
-                  (unsigned long long)ret->cut,
-                  (unsigned long long)ret->gone,
-                  (unsigned long long)ret->refused,
-                  (unsigned long long)ret->turns_same_engine,
-                  (unsigned long long)ret->turns_other_engine);
+    print_message(
+        "seed %llu: %llu events, %llu ok, %llu failed attempts, %llu cut, %llu gone, %llu refused; "
+        "same engine %llu, other %llu\n",
+        (unsigned long long)plan->seed, (unsigned long long)ret->events,
+        (unsigned long long)ret->ok, (unsigned long long)ret->failed, (unsigned long long)ret->cut,
+        (unsigned long long)ret->gone, (unsigned long long)ret->refused,
+        (unsigned long long)ret->turns_same_engine, (unsigned long long)ret->turns_other_engine);
 }
 
 static void calm__no_faults__every_step_ends_well__at_home(void **state)

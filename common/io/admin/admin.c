@@ -7,7 +7,6 @@
  * while suspended is noticed at step 5. */
 #include "common/io/admin/admin.h"
 
-#include "common/io/admin/admin_route.h"
 #include "common/rt/clock.h"
 #include "common/rt/log.h"
 #include "common/rt/mailbox.h"
@@ -154,7 +153,12 @@ static enum MHD_Result call_begin(struct admin *admin,
         .is_framing_doubtful = header_of(conn, "Content-Length").p != NULL &&
                                header_of(conn, "Transfer-Encoding").p != NULL,
     };
-    call->route = admin_route_find(&admin->config, &ask, &call->tail, &call->resp);
+    struct admin_rules rules = {
+        .routes = admin->config.routes,
+        .route_count = admin->config.route_count,
+        .key = admin->config.key,
+    };
+    call->route = admin_route_find(&rules, &ask, &call->tail, &call->resp);
     if (is_declared_too_large(call)) {
         if (call->route != NULL) {
             refuse_large(call);
@@ -208,6 +212,7 @@ call_run(struct admin *admin, struct call *call, const char *path, const char *m
     return MHD_YES;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the parameters are libmicrohttpd's */
 static enum MHD_Result on_request(void *ctx,
                                   struct MHD_Connection *conn,
                                   const char *path,

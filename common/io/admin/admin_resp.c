@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers, apart from how they are sent. */
-#include "common/io/admin/admin.h"
+#include "common/io/admin/admin_resp.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -24,14 +24,14 @@ static bool is_method(const struct admin_route *route, struct str method)
            (str_eq(method, STR("HEAD")) && strcmp(route->method, "GET") == 0);
 }
 
-static bool has_key(const struct admin_config *config, struct str authorization)
+static bool has_key(const struct admin_rules *rules, struct str authorization)
 {
     static const struct str scheme = {"Bearer ", 7};
     if (!str_istarts(authorization, scheme)) {
         return false;
     }
     struct str key = {authorization.p + scheme.len, authorization.len - scheme.len};
-    return secret_equal(str_trim(key), config->key);
+    return secret_equal(str_trim(key), rules->key);
 }
 
 /* "127.0.0.1:8081", "[::1]:8081", "localhost": a name that no foreign DNS server can point here. */
@@ -68,10 +68,10 @@ static bool is_from_web_page(const struct admin_ask *ask)
 }
 
 static bool
-is_admitted(const struct admin_config *config, const struct admin_ask *ask, struct admin_resp *resp)
+is_admitted(const struct admin_rules *rules, const struct admin_ask *ask, struct admin_resp *resp)
 {
-    if (config->key.len > 0) {
-        if (!has_key(config, ask->authorization)) {
+    if (rules->key.len > 0) {
+        if (!has_key(rules, ask->authorization)) {
             admin_resp_error(resp, 401, "authentication_error",
                              "the admin key is missing or wrong");
             return false;
@@ -85,15 +85,15 @@ is_admitted(const struct admin_config *config, const struct admin_ask *ask, stru
     return true;
 }
 
-const struct admin_route *admin_route_find(const struct admin_config *config,
+const struct admin_route *admin_route_find(const struct admin_rules *rules,
                                            const struct admin_ask *ask,
                                            struct str *ret_tail,
                                            struct admin_resp *resp)
 {
     const struct admin_route *found = NULL;
     bool is_known = false;
-    for (size_t i = 0; i < config->route_count && found == NULL; i++) {
-        const struct admin_route *route = &config->routes[i];
+    for (size_t i = 0; i < rules->route_count && found == NULL; i++) {
+        const struct admin_route *route = &rules->routes[i];
         struct str tail;
         if (is_path(route, ask->path, &tail)) {
             is_known = true;
@@ -109,7 +109,7 @@ const struct admin_route *admin_route_find(const struct admin_config *config,
         return NULL;
     }
     /* Without the key nobody learns which paths there are. */
-    if (!(found != NULL && found->is_open) && !is_admitted(config, ask, resp)) {
+    if (!(found != NULL && found->is_open) && !is_admitted(rules, ask, resp)) {
         return NULL;
     }
     if (found == NULL) {

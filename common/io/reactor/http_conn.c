@@ -17,6 +17,7 @@ enum {
     PIPELINE_MAX = 65536,   /* bytes kept of requests behind the one in progress */
     LINGER_US = 3000000,
     ERROR_BODY_MAX = 1024,
+    ERROR_FIELDS_MAX = 256,
 };
 
 static void conn_next(struct http_conn *conn);
@@ -37,21 +38,23 @@ void http_conn_close(struct http_conn *conn, enum http_close why)
     }
     struct http_server *server = conn->server;
     conn->state = CONN_CLOSED;
-    loop_disarm(server->loop, &conn->src);
+    loop_forget(&conn->src);
     loop_timer_cancel(server->loop, &conn->timer);
     loop_undefer(&conn->job);
-    bool ends_by_close = conn->ex.is_begun && !conn->ex.is_chunked && conn->ex.body_left < 0 && !conn->ex.has_no_body;
-    if (why == HTTP_CLOSE_SLOW || (conn->ex.is_active && ends_by_close && why != HTTP_CLOSE_DONE)) {
-        wire_reset(&conn->wire); /* an ordinary close would look like a proper end */
-    } else {
-        wire_close(&conn->wire);
-    }
+    bool ends_by_close =
+        conn->ex.is_begun && !conn->ex.is_chunked && conn->ex.body_left < 0 && !conn->ex.has_no_body;
+    bool is_reset = why == HTTP_CLOSE_SLOW || (conn->ex.is_active && ends_by_close && why != HTTP_CLOSE_DONE);
     list_remove(&conn->link);
     if (conn->ex.is_active) {
         conn->ex.is_active = false;
         if (conn->ex.ops != NULL) {
-            conn->ex.ops->on_close(conn->ex.ctx, why);
+            conn->ex.ops->on_close(conn->ex.ctx, why); /* first: an engine may still be computing for this client */
         }
+    }
+    if (is_reset) {
+        wire_reset(&conn->wire); /* an ordinary close would look like a proper end */
+    } else {
+        wire_close(&conn->wire);
     }
     server->conn_closed(server);
     loop_bury(server->loop, &conn->grave);
@@ -136,12 +139,18 @@ void http_conn_fail(struct http_conn *conn, int status, const char *code, const 
         }
     }
     char body[ERROR_BODY_MAX];
-    size_t len = conn->server->ops->error_body(conn->server->ctx, status, code, text, body, sizeof(body));
+    char fields[ERROR_FIELDS_MAX] = "content-type: application/json\r\n";
+    const struct http_server_ops *ops = conn->server->ops;
+    size_t fields_len = strlen(fields);
+    if (ops->error_fields != NULL) {
+        fields_len += ops->error_fields(conn->server->ctx, fields + fields_len, sizeof(fields) - fields_len);
+    }
+    size_t len = ops->error_body(conn->server->ctx, status, code, text, body, sizeof(body));
     ex->ops = NULL;
     if (conn->parser.error == HTTP_PARSE_OK) {
         conn->parser.error = HTTP_PARSE_STOPPED; /* nothing more is parsed on this connection */
     }
-    http_respond(ex, status, STR("content-type: application/json\r\n"), (struct str){body, len});
+    http_respond(ex, status, (struct str){fields, fields_len}, (struct str){body, len});
     conn->state = CONN_LINGER;
 }
 

@@ -32,7 +32,7 @@ void http_link_close(struct http_link *link)
         ep->idle_count--;
     }
     link->state = LINK_CLOSED;
-    loop_disarm(client->loop, &link->src);
+    loop_forget(&link->src);
     loop_timer_cancel(client->loop, &link->timer);
     wire_close(&link->wire);
     list_remove(&link->link);

@@ -32,9 +32,20 @@ static int take_text(struct http_parser *parser, const char *at, size_t len)
     return 0;
 }
 
+static int on_method(llhttp_t *ll, const char *at, size_t len)
+{
+    struct http_parser *parser = owner(ll);
+    parser->method_end = parser->fed_bytes + (size_t)(at - parser->feed) + len;
+    return 0;
+}
+
 static int on_url(llhttp_t *ll, const char *at, size_t len)
 {
     struct http_parser *parser = owner(ll);
+    size_t place = parser->fed_bytes + (size_t)(at - parser->feed);
+    if (parser->head.text.len == 0 && place != parser->method_end + 1) {
+        return fail(parser, HTTP_PARSE_MALFORMED); /* llhttp skips any number of blanks */
+    }
     int rc = take_text(parser, at, len);
     parser->head.target_len = (uint32_t)parser->head.text.len;
     return rc;
@@ -209,6 +220,7 @@ static int on_message_complete(llhttp_t *ll)
 static const llhttp_settings_t *settings(void)
 {
     static const llhttp_settings_t all = {
+        .on_method = on_method,
         .on_url = on_url,
         .on_header_field = on_field,
         .on_header_value = on_value,
@@ -266,7 +278,9 @@ size_t http_parser_feed(struct http_parser *parser, const char *data, size_t len
     if (parser->is_complete || parser->error != HTTP_PARSE_OK || len == 0) {
         return 0;
     }
+    parser->feed = data;
     llhttp_errno_t rc = llhttp_execute(&parser->ll, data, len);
+    parser->fed_bytes += len; /* after a message that ends earlier only the difference to method_end matters */
     if (rc == HPE_OK) {
         return len;
     }

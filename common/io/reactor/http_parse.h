@@ -37,6 +37,9 @@ struct http_parser {
     size_t max_header_bytes;
     uint32_t max_header_count;
     size_t header_bytes;          /* seen so far in this message, trailers included */
+    const char *feed;             /* while feeding: its start, and what was fed before it */
+    size_t fed_bytes;
+    size_t method_end;            /* requests: where the method ended, counted from the first byte ever fed */
     enum http_parse_error error;
     bool is_response;
     bool is_head_request;         /* response: to a HEAD request, so no body follows */

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { SPANS_MAX = 64, HEAD_FRAME_BYTES = 160 };
+enum { SPANS_MAX = 64, HEAD_FRAME_BYTES = 160, CHUNK_LINE_BYTES = 24 };
 
 static const char *reason_of(int status)
 {
@@ -122,6 +122,18 @@ static size_t total(const struct iovec *iov, int n)
     return len;
 }
 
+/* "1a2b" CR LF at the end of out. By hand: snprintf is a tenth of our own work per event. */
+static struct iovec chunk_line(char out[CHUNK_LINE_BYTES], size_t len)
+{
+    size_t at = CHUNK_LINE_BYTES - 2;
+    memcpy(out + at, "\r\n", 2);
+    do {
+        out[--at] = "0123456789abcdef"[len & 15];
+        len >>= 4;
+    } while (len != 0);
+    return (struct iovec){out + at, CHUNK_LINE_BYTES - at};
+}
+
 /* Writes at most SPANS_MAX spans in the exchange's framing. */
 static void write_spans(struct http_exchange *ex, const struct iovec *iov, int n, bool is_last)
 {
@@ -130,11 +142,10 @@ static void write_spans(struct http_exchange *ex, const struct iovec *iov, int n
     static char end[] = "0\r\n\r\n";
     struct iovec all[SPANS_MAX + 2];
     int count = 0;
-    char size_line[24];
+    char size_line[CHUNK_LINE_BYTES];
     size_t len = total(iov, n);
     if (ex->is_chunked && len > 0) {
-        int size_len = snprintf(size_line, sizeof(size_line), "%zx\r\n", len);
-        all[count++] = (struct iovec){size_line, (size_t)size_len};
+        all[count++] = chunk_line(size_line, len);
     }
     for (int i = 0; i < n; i++) {
         all[count++] = iov[i];

@@ -69,6 +69,8 @@ struct http_server_ops {
     /* Writes the body of an error answer that no handler gave (bad framing, limits, time-outs): JSON text into out
      * [cap]; returns its length. code is a short word such as "headers_too_large". */
     size_t (*error_body)(void *ctx, int status, const char *code, const char *text, char *out, size_t cap);
+    /* Writes extra header lines of such an answer, called before error_body; returns their length. May be NULL. */
+    size_t (*error_fields)(void *ctx, char *out, size_t cap);
 };
 
 MUST_CHECK enum status http_server_new(struct http_server **ret, struct loop *loop, const struct http_limits *limits,

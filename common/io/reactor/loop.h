@@ -59,7 +59,12 @@ uint64_t loop_now_fresh_us(struct loop *loop);
 
 /* Registers, changes (mask differs from src->armed) or removes (events 0) a descriptor. */
 MUST_CHECK enum status loop_arm(struct loop *loop, struct loop_source *src, uint32_t events);
-/* Removes the source; call before closing the descriptor. */
+/* Forgets a source whose descriptor is closed right after: the kernel drops it from epoll by itself. */
+static inline void loop_forget(struct loop_source *src)
+{
+    src->armed = 0;
+}
+/* Removes the source; the descriptor stays open. */
 void loop_disarm(struct loop *loop, struct loop_source *src);
 
 /* Sets or moves a timer. ST_NOMEM. */

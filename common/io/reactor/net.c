@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { LISTEN_BACKLOG = 4096, UNSENT_MAX = 131072 };
+
 static enum status parse_unix(struct str path, struct net_addr *ret, struct err *err)
 {
     struct sockaddr_un *sun = (struct sockaddr_un *)&ret->sa;
@@ -162,9 +164,13 @@ enum status net_listen(const struct net_addr *addr, bool reuse_port, int *ret_fd
         if (reuse_port) {
             setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
         }
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* accepted sockets inherit it */
+        /* Accepted sockets inherit both. Little waits unsent in the kernel, so that a slow reader is seen to take bytes
+         * before a large send buffer has emptied by a third. */
+        int unsent_bytes = UNSENT_MAX;
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+        setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes, sizeof(unsent_bytes));
     }
-    if (bind(fd, (const struct sockaddr *)&addr->sa, addr->len) != 0 || listen(fd, 4096) != 0) {
+    if (bind(fd, (const struct sockaddr *)&addr->sa, addr->len) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
         int reason = errno;
         close(fd);
         return err_set(err, ST_IO, "cannot listen on %s: %s", text, strerror(reason));

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import resource
+import shlex
 import signal
 import subprocess
 import time
@@ -72,6 +73,8 @@ class Saga:
             argv += ["--engine", url]
         for key, value in (sets or {}).items():
             argv += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+        if command == "serve":
+            argv += shlex.split(os.environ.get("SAGA_SERVE_ARGS", ""))
         self.argv = argv + list(args)
         self.env = {**sanitizer_env(), **(env or {})}
         self.nofile, self.command = nofile, command

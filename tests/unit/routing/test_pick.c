@@ -106,8 +106,10 @@ static double births(uint32_t count, uint32_t births_count, uint32_t prompt_byte
     uint32_t placed[ENGINES_MAX] = {0};
     uint32_t max = 0;
     for (uint32_t i = 0; i < births_count; i++) {
-        const struct route_step step = {
-            .key = hash_mix(i, 99), .prompt_bytes = prompt_bytes, .home = ROUTE_NONE, .is_birth = true};
+        const struct route_step step = {.key = hash_mix(i, 99),
+                                        .prompt_bytes = prompt_bytes,
+                                        .home = ROUTE_NONE,
+                                        .is_birth = true};
         uint32_t idx = pick(&view, &step).idx;
         engines[idx].running++;
         engines[idx].sessions++;
@@ -157,7 +159,8 @@ static void pick__engine_of_twice_the_slots__gets_twice_the_sessions(void **stat
     struct route_view view = idle_view(2);
     engines[0].slots = 128;
     for (uint32_t i = 0; i < 300; i++) {
-        const struct route_step step = {.key = hash_mix(i, 3), .home = ROUTE_NONE, .is_birth = true};
+        const struct route_step step = {
+            .key = hash_mix(i, 3), .home = ROUTE_NONE, .is_birth = true};
         engines[pick(&view, &step).idx].sessions++;
     }
     assert_in_range(engines[0].sessions, 195, 205);

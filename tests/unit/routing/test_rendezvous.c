@@ -64,7 +64,9 @@ static void b085_spread__512_sessions_per_rank__even(void **state)
             uint64_t key = session_key(s, style);
             uint32_t to = 0;
             for (uint32_t i = 1; i < RANKS; i++) {
-                to = route_rendezvous_weight(key, keys[i]) > route_rendezvous_weight(key, keys[to]) ? i : to;
+                to = route_rendezvous_weight(key, keys[i]) > route_rendezvous_weight(key, keys[to])
+                         ? i
+                         : to;
             }
             counts[to]++;
         }

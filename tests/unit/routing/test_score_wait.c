@@ -26,7 +26,8 @@ static void wait__nothing_measured__defaults(void **state)
 {
     (void)state;
     const struct route_engine engine = {.slots = 2, .running = 1, .pending_bytes = 1000};
-    assert_close(route_wait_us(&engine), 1000.0 * ROUTE_US_PER_BYTE_DEFAULT + ROUTE_STEP_US_DEFAULT / 2.0, 1e-6);
+    assert_close(route_wait_us(&engine),
+                 1000.0 * ROUTE_US_PER_BYTE_DEFAULT + ROUTE_STEP_US_DEFAULT / 2.0, 1e-6);
 }
 
 static void cost__worked_example__missed_prompt_and_sessions(void **state)
@@ -61,7 +62,8 @@ static void cost__hint__wins_at_most_its_limit(void **state)
     engine.hint_bytes = 900000;
     assert_close(route_cost_us(&engine, &step, 1.0), 20e6 - 18e6, 1e-6); /* 900000 B * 20 us/B */
     engine.us_per_byte = 30.0;
-    assert_close(route_cost_us(&engine, &step, 1.0), 30e6 - 2.0 * 11e6, 1e-6); /* two sessions of 1 s + 10 s */
+    assert_close(route_cost_us(&engine, &step, 1.0), 30e6 - 2.0 * 11e6,
+                 1e-6); /* two sessions of 1 s + 10 s */
 }
 
 int main(void)

@@ -14,7 +14,8 @@ static void bound_offer__repeated_and_longer_prompts__share_whole_leading_blocks
     text_fill(text, sizeof(text), 1);
     bound_init(&bound, mem_heap());
     assert_int_equal(bound_offer(&bound, (struct str){text, 4 * BLOCK + 8}), 0);
-    assert_int_equal(bound_offer(&bound, (struct str){text, 4 * BLOCK + 8}), 4 * BOUND_BLOCK_TOKENS);
+    assert_int_equal(bound_offer(&bound, (struct str){text, 4 * BLOCK + 8}),
+                     4 * BOUND_BLOCK_TOKENS);
     assert_int_equal(bound_offer(&bound, (struct str){text, sizeof(text)}), 4 * BOUND_BLOCK_TOKENS);
     assert_int_equal(bound_offer(&bound, (struct str){text, sizeof(text)}), 9 * BOUND_BLOCK_TOKENS);
     bound_fini(&bound);
@@ -40,8 +41,8 @@ static void bound_note__answer__counts_for_the_next_prompt(void **state)
     char text[6 * BLOCK];
     text_fill(text, sizeof(text), 1);
     bound_init(&bound, mem_heap());
-    (void)bound_offer(&bound, (struct str){text, 2 * BLOCK});
-    bound_note(&bound, (struct str){text, 4 * BLOCK - 1});
+    (void)bound_offer(&bound, (struct str){text, (size_t)2 * BLOCK});
+    bound_note(&bound, (struct str){text, (size_t)4 * BLOCK - 1});
     assert_int_equal(bound_offer(&bound, (struct str){text, sizeof(text)}), 3 * BOUND_BLOCK_TOKENS);
     bound_fini(&bound);
 }

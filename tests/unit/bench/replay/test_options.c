@@ -47,14 +47,18 @@ static void options_parse__everything__is_taken(void **state)
     (void)state;
     struct replay_options opts;
     struct err err = {0};
-    assert_status(parse("--url a --url b --spread random --sessions 7 --speed 2.5 --seed 9 --json", &opts, &err), ST_OK);
+    assert_status(parse("--url a --url b --spread random --sessions 7 --speed 2.5 --seed 9 --json",
+                        &opts, &err),
+                  ST_OK);
     assert_int_equal(opts.url_count, 2);
     assert_true(opts.spread == SPREAD_RANDOM);
     assert_int_equal(opts.sessions, 7);
     assert_close(opts.speed, 2.5, 0);
     assert_int_equal(opts.seed, 9);
     assert_true(opts.is_json);
-    assert_status(parse("--url a --session-header on --ignore-eos off --arrivals burst --retry 0", &opts, &err), ST_OK);
+    assert_status(parse("--url a --session-header on --ignore-eos off --arrivals burst --retry 0",
+                        &opts, &err),
+                  ST_OK);
     assert_true(opts.has_session_header);
     assert_false(opts.ignores_eos);
     assert_true(opts.arrivals == ARRIVALS_BURST);

@@ -3,24 +3,26 @@
 
 #include "bench/replay/plan.h"
 
-static const char TRACE[] = "{\"s\":\"a\",\"in\":100,\"out\":10,\"gap\":40,\"sys\":\"x\"}\n"
-                            "{\"s\":\"a\",\"in\":200,\"new\":100,\"out\":0,\"gap\":1000}\n"
-                            "{\"s\":\"a\",\"in\":150,\"new\":100,\"out\":10,\"subs\":[\"a/1\"]}\n"
-                            "{\"s\":\"a/1\",\"par\":\"a\",\"in\":50,\"out\":5,\"sys\":\"y\"}\n"
-                            "{\"s\":\"b\",\"in\":100,\"out\":10,\"sys\":\"x\"}\n";
+static const char trace_text[] =
+    "{\"s\":\"a\",\"in\":100,\"out\":10,\"gap\":40,\"sys\":\"x\"}\n"
+    "{\"s\":\"a\",\"in\":200,\"new\":100,\"out\":0,\"gap\":1000}\n"
+    "{\"s\":\"a\",\"in\":150,\"new\":100,\"out\":10,\"subs\":[\"a/1\"]}\n"
+    "{\"s\":\"a/1\",\"par\":\"a\",\"in\":50,\"out\":5,\"sys\":\"y\"}\n"
+    "{\"s\":\"b\",\"in\":100,\"out\":10,\"sys\":\"x\"}\n";
 
 static void load(struct trace *trace)
 {
     struct lines *lines = NULL;
     struct err err = {0};
-    assert_status(lines_open_mem(&lines, STR(TRACE), &err), ST_OK);
+    assert_status(lines_open_mem(&lines, STR(trace_text), &err), ST_OK);
     assert_status(trace_load(trace, mem_heap(), lines, &err), ST_OK);
     lines_close(lines);
 }
 
 static struct replay_options options(void)
 {
-    return (struct replay_options){.seed = 1, .scale_tokens = 1, .speed = 20, .max_gap_s = 60, .burst = 2};
+    return (struct replay_options){
+        .seed = 1, .scale_tokens = 1, .speed = 20, .max_gap_s = 60, .burst = 2};
 }
 
 /* First run of this session. */
@@ -66,14 +68,16 @@ static void plan_make__same_seed__same_plan_other_seed__other_texts(void **state
     assert_status(plan_make(&plans[1], mem_heap(), &trace, &opts), ST_OK);
     assert_status(plan_make(&plans[2], mem_heap(), &trace, &other), ST_OK);
     assert_memory_equal(plans[0].runs, plans[1].runs, plans[0].count * sizeof(*plans[0].runs));
-    assert_true(plans[0].runs[run_of(&plans[0], 0)].seed != plans[2].runs[run_of(&plans[2], 0)].seed);
+    assert_true(plans[0].runs[run_of(&plans[0], 0)].seed !=
+                plans[2].runs[run_of(&plans[2], 0)].seed);
     for (int i = 0; i < 3; i++) {
         plan_fini(&plans[i]);
     }
     trace_fini(&trace);
 }
 
-static void plan_make__more_sessions_than_there_are__copies_share_the_system_prompt_only(void **state)
+static void
+plan_make__more_sessions_than_there_are__copies_share_the_system_prompt_only(void **state)
 {
     (void)state;
     struct trace trace;
@@ -217,7 +221,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plan_make__whole_trace__has_roots_first_and_sub_agents_linked),
         cmocka_unit_test(plan_make__same_seed__same_plan_other_seed__other_texts),
-        cmocka_unit_test(plan_make__more_sessions_than_there_are__copies_share_the_system_prompt_only),
+        cmocka_unit_test(
+            plan_make__more_sessions_than_there_are__copies_share_the_system_prompt_only),
         cmocka_unit_test(plan_make__max_steps__cuts_sessions_and_what_would_start_later),
         cmocka_unit_test(plan_make__burst__arrive_in_groups),
         cmocka_unit_test(plan_make__many_poisson_arrivals__have_the_asked_rate),

@@ -28,19 +28,20 @@ static struct buf snapshot(struct str s)
     return copy;
 }
 
-static const struct prompt_step FIRST = {
+static const struct prompt_step first = {
     .seed = 11, .sys_seed = 22, .sys_tokens = 300, .step = 0, .in_tokens = 1000};
 
-static void prompt_advance__first_step__has_the_recorded_length_and_the_shared_system_prompt(void **state)
+static void
+prompt_advance__first_step__has_the_recorded_length_and_the_shared_system_prompt(void **state)
 {
     (void)state;
     struct prompt a;
     struct prompt b;
-    struct prompt_step other = FIRST;
+    struct prompt_step other = first;
     other.seed = 12;
     prompt_init(&a, mem_heap());
     prompt_init(&b, mem_heap());
-    assert_status(prompt_advance(&a, &FIRST, STR("")), ST_OK);
+    assert_status(prompt_advance(&a, &first, STR("")), ST_OK);
     assert_status(prompt_advance(&b, &other, STR("")), ST_OK);
     assert_int_equal(prompt_tokens(&a), 1000);
     assert_int_equal(a.count, 2);
@@ -54,13 +55,13 @@ static void prompt_advance__tool_step__keeps_all_and_adds_reply_call_and_result(
 {
     (void)state;
     struct prompt prompt;
-    struct prompt_step next = FIRST;
+    struct prompt_step next = first;
     next.step = 1;
     next.in_tokens = 1200;
     next.keeps_all = true;
     next.is_tool = true;
     prompt_init(&prompt, mem_heap());
-    assert_status(prompt_advance(&prompt, &FIRST, STR("")), ST_OK);
+    assert_status(prompt_advance(&prompt, &first, STR("")), ST_OK);
     struct buf before = snapshot(prompt_flat(&prompt));
     assert_status(prompt_advance(&prompt, &next, STR("say \"hi\"")), ST_OK);
     assert_int_equal(prompt_tokens(&prompt), 1200);
@@ -69,7 +70,8 @@ static void prompt_advance__tool_step__keeps_all_and_adds_reply_call_and_result(
     assert_int_equal(prompt.count, 4);
     assert_int_equal(prompt.messages[2].role, PROMPT_ASSISTANT);
     assert_int_equal(prompt.messages[3].role, PROMPT_TOOL);
-    assert_true(prompt.messages[2].tool_call != 0 && prompt.messages[2].tool_call == prompt.messages[3].tool_call);
+    assert_true(prompt.messages[2].tool_call != 0 &&
+                prompt.messages[2].tool_call == prompt.messages[3].tool_call);
     assert_int_equal(prompt.answer_end, prompt.messages[2].text_end);
     buf_fini(&before);
     prompt_fini(&prompt);
@@ -81,7 +83,7 @@ static void prompt_advance__compaction__keeps_exactly_the_recorded_prefix(void *
     const uint32_t cases[] = {1, 2, 5, 301, 302, 303, 304, 600, 998, 1000, 1003, 1190};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct prompt prompt;
-        struct prompt_step grown = FIRST;
+        struct prompt_step grown = first;
         grown.step = 1;
         grown.in_tokens = 1200;
         grown.keeps_all = true;
@@ -92,7 +94,7 @@ static void prompt_advance__compaction__keeps_exactly_the_recorded_prefix(void *
         cut.reuse_tokens = cases[i];
         cut.in_tokens = cases[i] + 40;
         prompt_init(&prompt, mem_heap());
-        assert_status(prompt_advance(&prompt, &FIRST, STR("")), ST_OK);
+        assert_status(prompt_advance(&prompt, &first, STR("")), ST_OK);
         assert_status(prompt_advance(&prompt, &grown, STR("a reply of some length")), ST_OK);
         struct buf before = snapshot(prompt_flat(&prompt));
         assert_status(prompt_advance(&prompt, &cut, STR("unused")), ST_OK);
@@ -102,7 +104,8 @@ static void prompt_advance__compaction__keeps_exactly_the_recorded_prefix(void *
             fail_msg("reuse %u: kept %zu, length %u", cases[i], kept, prompt_tokens(&prompt));
         }
         for (uint32_t m = 0; m + 1 < prompt.count; m++) {
-            bool is_open = prompt.messages[m].role == PROMPT_ASSISTANT && prompt.messages[m].tool_call != 0;
+            bool is_open =
+                prompt.messages[m].role == PROMPT_ASSISTANT && prompt.messages[m].tool_call != 0;
             if (is_open && prompt.messages[m + 1].role != PROMPT_TOOL) {
                 fail_msg("reuse %u: a tool call without its result", cases[i]);
             }
@@ -116,11 +119,11 @@ static void prompt_advance__same_prompt_again__changes_nothing(void **state)
 {
     (void)state;
     struct prompt prompt;
-    struct prompt_step again = FIRST;
+    struct prompt_step again = first;
     again.step = 1;
-    again.reuse_tokens = FIRST.in_tokens;
+    again.reuse_tokens = first.in_tokens;
     prompt_init(&prompt, mem_heap());
-    assert_status(prompt_advance(&prompt, &FIRST, STR("")), ST_OK);
+    assert_status(prompt_advance(&prompt, &first, STR("")), ST_OK);
     struct buf before = snapshot(prompt_json(&prompt));
     assert_status(prompt_advance(&prompt, &again, STR("unused")), ST_OK);
     assert_true(str_eq(buf_str(&before), prompt_json(&prompt)));
@@ -133,7 +136,7 @@ static void prompt_advance__cut_inside_a_reply__stays_utf8_and_json(void **state
     (void)state;
     for (uint32_t reuse = 1001; reuse < 1010; reuse++) {
         struct prompt prompt;
-        struct prompt_step grown = FIRST;
+        struct prompt_step grown = first;
         grown.step = 1;
         grown.in_tokens = 1200;
         grown.keeps_all = true;
@@ -143,9 +146,12 @@ static void prompt_advance__cut_inside_a_reply__stays_utf8_and_json(void **state
         cut.reuse_tokens = reuse;
         cut.in_tokens = 1100;
         prompt_init(&prompt, mem_heap());
-        assert_status(prompt_advance(&prompt, &FIRST, STR("")), ST_OK);
-        assert_status(prompt_advance(&prompt, &grown, STR("\xE2\x82\xAC\xE2\x82\xAC\"\n\\\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC")),
-                      ST_OK);
+        assert_status(prompt_advance(&prompt, &first, STR("")), ST_OK);
+        assert_status(
+            prompt_advance(
+                &prompt, &grown,
+                STR("\xE2\x82\xAC\xE2\x82\xAC\"\n\\\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC")),
+            ST_OK);
         assert_status(prompt_advance(&prompt, &cut, STR("")), ST_OK);
         struct buf body;
         buf_init(&body, mem_heap(), PROMPT_BYTES_MAX);
@@ -173,12 +179,14 @@ static void ask_engine(const struct prompt *prompt, struct sim_ask *ret)
     assert_status(buf_add_str(&body, STR("]}")), ST_OK);
     yyjson_doc *doc = yyjson_read(body.p, body.len, 0);
     assert_non_null(doc);
-    assert_true(sim_ask_read(ret, SIM_API_CHAT, yyjson_doc_get_root(doc), STR("m"), mem_heap(), &refusal));
+    assert_true(
+        sim_ask_read(ret, SIM_API_CHAT, yyjson_doc_get_root(doc), STR("m"), mem_heap(), &refusal));
     yyjson_doc_free(doc);
     buf_fini(&body);
 }
 
-static void prompt__whole_sample__lengths_and_shared_blocks_are_those_of_the_simulated_engine(void **state)
+static void
+prompt__whole_sample__lengths_and_shared_blocks_are_those_of_the_simulated_engine(void **state)
 {
     (void)state;
     struct trace trace;
@@ -187,7 +195,8 @@ static void prompt__whole_sample__lengths_and_shared_blocks_are_those_of_the_sim
     struct plan plan;
     struct bound bound;
     struct map seen;
-    struct replay_options opts = {.seed = 3, .scale_tokens = 0.05, .speed = 1, .burst = 1, .max_steps = 25};
+    struct replay_options opts = {
+        .seed = 3, .scale_tokens = 0.05, .speed = 1, .burst = 1, .max_steps = 25};
     uint64_t steps = 0;
     assert_status(lines_open_mem(&lines, sample_data(), &err), ST_OK);
     assert_status(trace_load(&trace, mem_heap(), lines, &err), ST_OK);
@@ -216,7 +225,8 @@ static void prompt__whole_sample__lengths_and_shared_blocks_are_those_of_the_sim
             if (ask.chain.token_count != prompt_tokens(&prompt) || ours != theirs) {
                 fail_msg("session %s step %u: %u tokens, engine %llu; %u shared, engine %llu",
                          trace.sessions[plan.runs[run].session].id, i, prompt_tokens(&prompt),
-                         (unsigned long long)ask.chain.token_count, ours, (unsigned long long)theirs);
+                         (unsigned long long)ask.chain.token_count, ours,
+                         (unsigned long long)theirs);
             }
             steps++;
             sim_ask_fini(&ask);
@@ -233,14 +243,14 @@ static void prompt__whole_sample__lengths_and_shared_blocks_are_those_of_the_sim
 static bool advance_scenario(void *ctx, const struct mem *mem)
 {
     struct prompt prompt;
-    struct prompt_step grown = FIRST;
+    struct prompt_step grown = first;
     (void)ctx;
     grown.step = 1;
     grown.in_tokens = 3000;
     grown.keeps_all = true;
     grown.is_tool = true;
     prompt_init(&prompt, mem);
-    enum status st = prompt_advance(&prompt, &FIRST, STR(""));
+    enum status st = prompt_advance(&prompt, &first, STR(""));
     if (st == ST_OK) {
         st = prompt_advance(&prompt, &grown, STR("reply"));
     }
@@ -257,12 +267,14 @@ static void prompt_advance__each_allocation_fails__leaves_nothing_behind(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prompt_advance__first_step__has_the_recorded_length_and_the_shared_system_prompt),
+        cmocka_unit_test(
+            prompt_advance__first_step__has_the_recorded_length_and_the_shared_system_prompt),
         cmocka_unit_test(prompt_advance__tool_step__keeps_all_and_adds_reply_call_and_result),
         cmocka_unit_test(prompt_advance__compaction__keeps_exactly_the_recorded_prefix),
         cmocka_unit_test(prompt_advance__same_prompt_again__changes_nothing),
         cmocka_unit_test(prompt_advance__cut_inside_a_reply__stays_utf8_and_json),
-        cmocka_unit_test(prompt__whole_sample__lengths_and_shared_blocks_are_those_of_the_simulated_engine),
+        cmocka_unit_test(
+            prompt__whole_sample__lengths_and_shared_blocks_are_those_of_the_simulated_engine),
         cmocka_unit_test(prompt_advance__each_allocation_fails__leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

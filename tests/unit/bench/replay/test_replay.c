@@ -13,9 +13,11 @@
 
 enum { ENGINES_MAX = 2, URL_BYTES = 160 };
 
-/* p runs two steps, then its sub-agent, then a third step after compaction; q shares its system prompt. */
-static const char TRACE[] =
-    "{\"s\":\"p\",\"in\":2000,\"out\":20,\"gap\":0.01,\"kind\":\"user\",\"sys\":\"x\",\"sys_tok\":800}\n"
+/* p runs two steps, then its sub-agent, then a third step after compaction; q shares its system
+ * prompt. */
+static const char trace_text[] =
+    "{\"s\":\"p\",\"in\":2000,\"out\":20,\"gap\":0.01,\"kind\":\"user\",\"sys\":\"x\",\"sys_tok\":"
+    "800}\n"
     "{\"s\":\"p\",\"in\":2500,\"new\":500,\"out\":20,\"kind\":\"tool\"}\n"
     "{\"s\":\"p\",\"in\":1500,\"new\":400,\"out\":20,\"kind\":\"user\",\"subs\":[\"p/1\"]}\n"
     "{\"s\":\"p/1\",\"par\":\"p\",\"in\":600,\"out\":5}\n"
@@ -32,6 +34,8 @@ struct world {
     char urls[ENGINES_MAX][URL_BYTES];
     struct err end;
     bool is_done;
+    struct loop_timer poll;
+    uint32_t wanted_in_flight;
 };
 
 static void on_done(void *ctx, const struct err *err)
@@ -40,6 +44,17 @@ static void on_done(void *ctx, const struct err *err)
     world->end = *err;
     world->is_done = true;
     loop_stop(world->loop);
+}
+
+/* Ends the loop once so many steps are out. */
+static void look(struct loop_timer *timer)
+{
+    struct world *world = LIST_OWNER(timer, struct world, poll);
+    if (replay_in_flight(world->replay) >= world->wanted_in_flight) {
+        loop_stop(world->loop);
+        return;
+    }
+    assert_status(loop_timer_set(world->loop, timer, loop_now_us(world->loop) + 1000), ST_OK);
 }
 
 static void add_engine(struct world *world, uint32_t idx, const char *fault)
@@ -67,10 +82,17 @@ static void set_up(struct world *world)
 {
     struct lines *lines = NULL;
     struct err err = {0};
-    *world = (struct world){.opts = {.seed = 1, .speed = 1, .max_gap_s = 1, .scale_tokens = 1, .timeout_s = 60,
-                                     .max_in_flight = 8, .burst = 1, .rate_per_s = 1000, .ignores_eos = true}};
+    *world = (struct world){.opts = {.seed = 1,
+                                     .speed = 1,
+                                     .max_gap_s = 1,
+                                     .scale_tokens = 1,
+                                     .timeout_s = 60,
+                                     .max_in_flight = 8,
+                                     .burst = 1,
+                                     .rate_per_s = 1000,
+                                     .ignores_eos = true}};
     assert_status(loop_new(&world->loop, &err), ST_OK);
-    assert_status(lines_open_mem(&lines, STR(TRACE), &err), ST_OK);
+    assert_status(lines_open_mem(&lines, STR(trace_text), &err), ST_OK);
     assert_status(trace_load(&world->trace, mem_heap(), lines, &err), ST_OK);
     lines_close(lines);
 }
@@ -116,7 +138,8 @@ static void replay__one_engine_with_ample_memory__does_all_steps_and_reaches_the
     assert_int_equal(stats->output_tokens, 80);
     assert_int_equal(stats->prompt_tokens, 2000 + 2500 + 1500 + 600 + 700 + 1600);
     assert_int_equal(stats->own_tokens, stats->prompt_tokens);
-    /* The first prompts of p and q may be computed side by side: then the shared system prompt is computed twice. */
+    /* The first prompts of p and q may be computed side by side: then the shared system prompt is
+     * computed twice. */
     assert_true(stats->cached_tokens <= stats->bound_tokens);
     assert_true(stats->cached_tokens + 800 >= stats->bound_tokens);
     assert_true(stats->bound_tokens > 3500);
@@ -236,6 +259,11 @@ static void replay_stop__in_the_middle__keeps_what_was_measured(void **state)
     assert_status(plan_make(&world.plan, mem_heap(), &world.trace, &world.opts), ST_OK);
     assert_status(replay_new(&world.replay, world.loop, &world.plan, &world.opts, &err), ST_OK);
     assert_status(replay_start(world.replay, on_done, &world), ST_OK);
+    world.poll.fn = look;
+    world.wanted_in_flight = 2;
+    look(&world.poll);
+    loop_run(world.loop);
+    assert_int_equal(replay_in_flight(world.replay), 2);
     replay_stop(world.replay);
     assert_int_equal(replay_in_flight(world.replay), 0);
     assert_false(world.is_done);
@@ -246,7 +274,8 @@ static void replay_stop__in_the_middle__keeps_what_was_measured(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replay__one_engine_with_ample_memory__does_all_steps_and_reaches_the_bound),
+        cmocka_unit_test(
+            replay__one_engine_with_ample_memory__does_all_steps_and_reaches_the_bound),
         cmocka_unit_test(replay__two_engines_round_robin__leaves_its_engine),
         cmocka_unit_test(replay__two_engines_by_session__stays_on_each),
         cmocka_unit_test(replay__one_step_at_a_time__still_does_all),

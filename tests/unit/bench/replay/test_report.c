@@ -6,12 +6,19 @@
 
 enum { OUT_MAX = 1 << 20 };
 
-static struct replay_options opts = {.urls = {"http://h:1"}, .url_count = 1, .seed = 5, .speed = 20, .scale_tokens = 1};
+static struct replay_options opts = {
+    .urls = {"http://h:1"}, .url_count = 1, .seed = 5, .speed = 20, .scale_tokens = 1};
 
 static void fill(struct stats *stats)
 {
-    struct stats_step step = {.prompt_tokens = 1000, .cached_tokens = 900, .output_tokens = 50, .has_usage = true,
-                              .bound_tokens = 950, .own_tokens = 1000, .ttft_s = 0.25, .step_s = 2};
+    struct stats_step step = {.prompt_tokens = 1000,
+                              .cached_tokens = 900,
+                              .output_tokens = 50,
+                              .has_usage = true,
+                              .bound_tokens = 950,
+                              .own_tokens = 1000,
+                              .ttft_s = 0.25,
+                              .step_s = 2};
     stats_init(stats, mem_heap(), 1);
     stats->elapsed_s = 12.5;
     stats->session_total = 100;
@@ -25,7 +32,8 @@ static void fill(struct stats *stats)
 
 static struct report make(struct stats *stats)
 {
-    return (struct report){.opts = &opts, .stats = stats, .model = "m", .trace_name = "t", .is_bound_complete = true};
+    return (struct report){
+        .opts = &opts, .stats = stats, .model = "m", .trace_name = "t", .is_bound_complete = true};
 }
 
 static void report_live__any_width__is_four_lines_that_fit(void **state)

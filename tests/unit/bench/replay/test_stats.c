@@ -23,8 +23,13 @@ static void stats_step_done__without_usage__is_not_in_the_token_shares(void **st
 {
     (void)state;
     struct stats stats;
-    struct stats_step with = {.prompt_tokens = 100, .cached_tokens = 80, .has_usage = true, .bound_tokens = 90,
-                              .own_tokens = 100, .ttft_s = 1, .step_s = 2};
+    struct stats_step with = {.prompt_tokens = 100,
+                              .cached_tokens = 80,
+                              .has_usage = true,
+                              .bound_tokens = 90,
+                              .own_tokens = 100,
+                              .ttft_s = 1,
+                              .step_s = 2};
     struct stats_step without = {.bound_tokens = 50, .own_tokens = 100, .ttft_s = -1, .step_s = 2};
     stats_init(&stats, mem_heap(), 1);
     stats_step_done(&stats, &with);

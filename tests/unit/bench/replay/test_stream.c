@@ -3,7 +3,7 @@
 
 #include "bench/replay/stream.h"
 
-static const char ANSWER[] =
+static const char answer[] =
     ": keep-alive\n\n"
     "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\r\n\r\n"
     "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\n"
@@ -30,7 +30,7 @@ static void stream_feed__whole_answer__text_and_usage_are_read(void **state)
     (void)state;
     struct stream stream;
     stream_init(&stream, mem_heap());
-    assert_status(stream_feed(&stream, ANSWER, sizeof(ANSWER) - 1), ST_OK);
+    assert_status(stream_feed(&stream, answer, sizeof(answer) - 1), ST_OK);
     expect_answer(&stream);
     stream_fini(&stream);
 }
@@ -40,10 +40,10 @@ static void stream_feed__cut_at_every_byte__reads_the_same(void **state)
     (void)state;
     struct stream stream;
     stream_init(&stream, mem_heap());
-    for (size_t cut = 1; cut < sizeof(ANSWER) - 1; cut++) {
+    for (size_t cut = 1; cut < sizeof(answer) - 1; cut++) {
         stream_reset(&stream);
-        assert_status(stream_feed(&stream, ANSWER, cut), ST_OK);
-        assert_status(stream_feed(&stream, ANSWER + cut, sizeof(ANSWER) - 1 - cut), ST_OK);
+        assert_status(stream_feed(&stream, answer, cut), ST_OK);
+        assert_status(stream_feed(&stream, answer + cut, sizeof(answer) - 1 - cut), ST_OK);
         expect_answer(&stream);
     }
     stream_fini(&stream);
@@ -53,7 +53,8 @@ static void stream_feed__error_event__keeps_its_message(void **state)
 {
     (void)state;
     struct stream stream;
-    static const char text[] = "event: error\ndata: {\"error\":{\"message\":\"engine died\",\"code\":\"x\"}}\n\n";
+    static const char text[] =
+        "event: error\ndata: {\"error\":{\"message\":\"engine died\",\"code\":\"x\"}}\n\n";
     stream_init(&stream, mem_heap());
     assert_status(stream_feed(&stream, text, sizeof(text) - 1), ST_OK);
     assert_true(stream.has_error);
@@ -85,7 +86,7 @@ static void stream_feed__line_over_the_limit__is_skipped_and_the_next_one_read(v
     }
     assert_status(stream_feed(&stream, "\n\n", 2), ST_OK);
     assert_int_equal(stream.bad_count, 1);
-    assert_status(stream_feed(&stream, ANSWER, sizeof(ANSWER) - 1), ST_OK);
+    assert_status(stream_feed(&stream, answer, sizeof(answer) - 1), ST_OK);
     assert_true(stream.has_done);
     assert_int_equal(stream.output_tokens, 7);
     stream_fini(&stream);
@@ -97,7 +98,8 @@ static void stream_error_text__both_shapes_and_none__gives_the_message(void **st
     char out[STREAM_ERROR_BYTES];
     stream_error_text(STR("{\"error\":{\"message\":\"slow down\"}}"), out);
     assert_string_equal(out, "slow down");
-    stream_error_text(STR("{\"type\":\"error\",\"error\":{\"type\":\"x\",\"message\":\"no\"}}"), out);
+    stream_error_text(STR("{\"type\":\"error\",\"error\":{\"type\":\"x\",\"message\":\"no\"}}"),
+                      out);
     assert_string_equal(out, "no");
     stream_error_text(STR("{\"error\":\"plain\"}"), out);
     assert_string_equal(out, "plain");

@@ -29,10 +29,12 @@ static void trace_load__two_interleaved_sessions__are_grouped_in_order(void **st
 {
     (void)state;
     struct trace trace;
-    load_fine(&trace, "{\"src\":\"x\",\"s\":\"a\",\"in\":1000,\"new\":1000,\"out\":10,\"gap\":1.5,\"kind\":\"user\"}\n"
+    load_fine(&trace, "{\"src\":\"x\",\"s\":\"a\",\"in\":1000,\"new\":1000,\"out\":10,\"gap\":1.5,"
+                      "\"kind\":\"user\"}\n"
                       "{\"src\":\"x\",\"s\":\"b\",\"in\":500,\"out\":5}\n"
                       "\n"
-                      "{\"src\":\"x\",\"s\":\"a\",\"in\":1200,\"new\":200,\"out\":20,\"kind\":\"tool\",\"gap\":-0.1}\n");
+                      "{\"src\":\"x\",\"s\":\"a\",\"in\":1200,\"new\":200,\"out\":20,\"kind\":"
+                      "\"tool\",\"gap\":-0.1}\n");
     assert_int_equal(trace_step_at(&trace, 0, 1)->gap_us, 0);
     assert_int_equal(trace.session_count, 2);
     assert_int_equal(trace.root_count, 2);
@@ -52,11 +54,12 @@ static void trace_load__reuse_short_of_the_prompt__is_kept_unless_within_block_s
 {
     (void)state;
     struct trace trace;
-    load_fine(&trace, "{\"s\":\"a\",\"in\":1000,\"out\":1}\n"
-                      "{\"s\":\"a\",\"in\":1100,\"new\":164,\"out\":1}\n"   /* 936 of 1000: a block of 64 */
-                      "{\"s\":\"a\",\"in\":1200,\"new\":700,\"out\":1}\n"   /* 500 of 1100 */
-                      "{\"s\":\"a\",\"in\":600,\"new\":50,\"out\":1}\n"     /* compaction: 550 of 1200 */
-                      "{\"s\":\"a\",\"in\":700,\"new\":0,\"out\":1}\n");    /* more than there was */
+    load_fine(&trace,
+              "{\"s\":\"a\",\"in\":1000,\"out\":1}\n"
+              "{\"s\":\"a\",\"in\":1100,\"new\":164,\"out\":1}\n" /* 936 of 1000: a block of 64 */
+              "{\"s\":\"a\",\"in\":1200,\"new\":700,\"out\":1}\n" /* 500 of 1100 */
+              "{\"s\":\"a\",\"in\":600,\"new\":50,\"out\":1}\n"   /* compaction: 550 of 1200 */
+              "{\"s\":\"a\",\"in\":700,\"new\":0,\"out\":1}\n");  /* more than there was */
     assert_int_equal(trace_step_at(&trace, 0, 0)->reuse_tokens, 0);
     assert_int_equal(trace_step_at(&trace, 0, 1)->reuse_tokens, 1000);
     assert_int_equal(trace_step_at(&trace, 0, 2)->reuse_tokens, 500);
@@ -79,19 +82,20 @@ static void trace_load__sub_agents__are_tied_to_the_step_before_the_one_that_wai
 {
     (void)state;
     struct trace trace;
-    load_fine(&trace, "{\"s\":\"p\",\"in\":10,\"out\":1,\"t\":0,\"llm_s\":1}\n"
-                      "{\"s\":\"p\",\"in\":20,\"out\":1,\"t\":10,\"llm_s\":1}\n"
-                      "{\"s\":\"p\",\"in\":30,\"out\":1,\"t\":20,\"llm_s\":1,\"subs\":[\"p/1\",\"gone\"]}\n"
-                      "{\"s\":\"p/1\",\"par\":\"p\",\"in\":5,\"out\":1,\"t\":0}\n"
-                      "{\"s\":\"p/2\",\"par\":\"p\",\"in\":5,\"out\":1,\"t\":2.5}\n"
-                      "{\"s\":\"lost\",\"par\":\"nobody\",\"in\":5,\"out\":1}\n");
+    load_fine(&trace,
+              "{\"s\":\"p\",\"in\":10,\"out\":1,\"t\":0,\"llm_s\":1}\n"
+              "{\"s\":\"p\",\"in\":20,\"out\":1,\"t\":10,\"llm_s\":1}\n"
+              "{\"s\":\"p\",\"in\":30,\"out\":1,\"t\":20,\"llm_s\":1,\"subs\":[\"p/1\",\"gone\"]}\n"
+              "{\"s\":\"p/1\",\"par\":\"p\",\"in\":5,\"out\":1,\"t\":0}\n"
+              "{\"s\":\"p/2\",\"par\":\"p\",\"in\":5,\"out\":1,\"t\":2.5}\n"
+              "{\"s\":\"lost\",\"par\":\"nobody\",\"in\":5,\"out\":1}\n");
     assert_int_equal(trace.root_count, 2);
     assert_int_equal(trace.orphan_count, 1);
     assert_int_equal(trace.sessions[0].child_first, 1);
     assert_int_equal(trace.sessions[1].parent, 0);
-    assert_int_equal(trace.sessions[1].spawn_step, 1);     /* named by step 2 */
+    assert_int_equal(trace.sessions[1].spawn_step, 1); /* named by step 2 */
     assert_int_equal(trace.sessions[1].sibling_next, 2);
-    assert_int_equal(trace.sessions[2].spawn_step, 0);     /* by its time */
+    assert_int_equal(trace.sessions[2].spawn_step, 0); /* by its time */
     assert_int_equal(trace.sessions[2].sibling_next, TRACE_NONE);
     assert_int_equal(trace.sessions[3].parent, TRACE_NONE);
     trace_fini(&trace);
@@ -121,9 +125,9 @@ static void trace_load__system_prompts__get_recorded_or_inferred_lengths(void **
                       "{\"s\":\"e\",\"in\":1000,\"new\":200,\"out\":1,\"sys\":\"seen\"}\n"
                       "{\"s\":\"f\",\"in\":1000,\"out\":1}\n");
     assert_int_equal(trace.sessions[0].sys_tokens, 700);
-    assert_int_equal(trace.sessions[1].sys_tokens, 150);   /* half of the shortest */
+    assert_int_equal(trace.sessions[1].sys_tokens, 150); /* half of the shortest */
     assert_int_equal(trace.sessions[2].sys_tokens, 150);
-    assert_int_equal(trace.sessions[3].sys_tokens, 800);   /* what a first step reused */
+    assert_int_equal(trace.sessions[3].sys_tokens, 800); /* what a first step reused */
     assert_int_equal(trace.sessions[5].sys_tokens, 0);
     trace_fini(&trace);
 }
@@ -159,9 +163,11 @@ static void trace_load__bad_line__is_refused_with_number_and_key(void **state)
         struct trace trace;
         struct err err = {0};
         char text[256];
-        (void)snprintf(text, sizeof(text), "{\"s\":\"ok\",\"in\":1,\"out\":1}\n%s\n", cases[i].line);
+        (void)snprintf(text, sizeof(text), "{\"s\":\"ok\",\"in\":1,\"out\":1}\n%s\n",
+                       cases[i].line);
         enum status st = load(&trace, mem_heap(), text, &err);
-        if (st != ST_PROTO || strstr(err.text, "line 2") == NULL || strstr(err.text, cases[i].complaint) == NULL) {
+        if (st != ST_PROTO || strstr(err.text, "line 2") == NULL ||
+            strstr(err.text, cases[i].complaint) == NULL) {
             fail_msg("%s: %s, %s", cases[i].line, status_name(st), err.text);
         }
     }
@@ -181,7 +187,7 @@ static void trace_load__the_built_in_sample__has_what_its_readme_says(void **sta
     struct trace trace;
     struct lines *lines = NULL;
     struct err err = {0};
-    assert_true(sample_data().len < 200 * 1024);
+    assert_true(sample_data().len < (size_t)200 * 1024);
     assert_status(lines_open_mem(&lines, sample_data(), &err), ST_OK);
     assert_status(trace_load(&trace, mem_heap(), lines, &err), ST_OK);
     lines_close(lines);
@@ -201,7 +207,8 @@ static void trace_load__the_full_trace__loads(void **state)
     struct trace trace;
     struct err err = {0};
     if (folder == NULL) {
-        print_message("SKIPPED, THE FULL TRACE IS ABSENT: set SAGA_TRACES to the folder with agent_steps.jsonl.gz\n");
+        print_message("SKIPPED, THE FULL TRACE IS ABSENT: set SAGA_TRACES to the folder with "
+                      "agent_steps.jsonl.gz\n");
         skip();
     }
     (void)snprintf(path, sizeof(path), "%s/agent_steps.jsonl.gz", folder);
@@ -231,9 +238,10 @@ static bool load_scenario(void *ctx, const struct mem *mem)
 static void trace_load__each_allocation_fails__leaves_nothing_behind(void **state)
 {
     (void)state;
-    static char text[] = "{\"src\":\"x\",\"s\":\"p\",\"in\":10,\"out\":1,\"sys\":\"y\"}\n"
-                         "{\"src\":\"x\",\"s\":\"p\",\"in\":20,\"out\":1,\"subs\":[\"q\"]}\n"
-                         "{\"src\":\"x\",\"s\":\"q\",\"par\":\"p\",\"in\":5,\"out\":1,\"sys\":\"z\"}\n";
+    static char text[] =
+        "{\"src\":\"x\",\"s\":\"p\",\"in\":10,\"out\":1,\"sys\":\"y\"}\n"
+        "{\"src\":\"x\",\"s\":\"p\",\"in\":20,\"out\":1,\"subs\":[\"q\"]}\n"
+        "{\"src\":\"x\",\"s\":\"q\",\"par\":\"p\",\"in\":5,\"out\":1,\"sys\":\"z\"}\n";
     assert_true(kit_torture(load_scenario, text) > 5);
 }
 

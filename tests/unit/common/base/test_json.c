@@ -60,12 +60,44 @@ static void json_get_bool__types__only_truths(void **state)
     assert_true(v);
 }
 
+static bool write_scenario(void *ctx, const struct mem *mem)
+{
+    yyjson_val *obj = yyjson_doc_get_root(ctx);
+    struct buf out;
+    buf_init(&out, mem, 1000);
+    enum status st = buf_add_str(&out, STR("kept "));
+    if (st == ST_OK) {
+        st = json_add_val(&out, yyjson_obj_get(obj, "l"));
+        st = st == ST_OK ? json_add_val(&out, yyjson_obj_get(obj, "s")) : st;
+        assert_true(st == ST_OK || str_starts(buf_str(&out), STR("kept ")));
+    }
+    assert_true(st != ST_OK || str_eq(buf_str(&out), STR("kept []\"a\\u0000b\"")));
+    buf_fini(&out);
+    return st == ST_OK;
+}
+
+static void json_add_val__each_allocation_fails__nothing_leaks(void **state)
+{
+    assert_true(kit_torture(write_scenario, *state) >= 3);
+}
+
+static void json_add_val__no_room__is_full(void **state)
+{
+    struct buf out;
+    buf_init(&out, mem_heap(), 10);
+    assert_status(json_add_val(&out, yyjson_doc_get_root(*state)), ST_FULL);
+    assert_int_equal(out.len, 0);
+    buf_fini(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_get_str__types__only_strings),
         cmocka_unit_test(json_get_u64__numbers__only_whole_unsigned),
         cmocka_unit_test(json_get_bool__types__only_truths),
+        cmocka_unit_test(json_add_val__each_allocation_fails__nothing_leaks),
+        cmocka_unit_test(json_add_val__no_room__is_full),
     };
     return cmocka_run_group_tests(tests, parse, drop);
 }

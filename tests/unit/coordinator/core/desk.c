@@ -92,7 +92,11 @@ void desk_fleet(struct desk *desk, uint32_t count)
     }
 }
 
-uint64_t desk_arrive_as(struct desk *desk, const char *session, const struct talk *talk, const char *model, enum coord_route route)
+uint64_t desk_arrive_as(struct desk *desk,
+                        const char *session,
+                        const struct talk *talk,
+                        const char *model,
+                        enum coord_route route)
 {
     char name[32];
     uint64_t req = ++desk->last_req;
@@ -125,14 +129,16 @@ uint64_t desk_arrive(struct desk *desk, const char *session, const struct talk *
 
 void desk_start(struct desk *desk, uint64_t req, uint32_t attempt)
 {
-    const struct coord_event ev = {.kind = COORD_EV_STEP_STARTED, .u.started = {.req = {req}, .attempt = attempt}};
+    const struct coord_event ev = {.kind = COORD_EV_STEP_STARTED,
+                                   .u.started = {.req = {req}, .attempt = attempt}};
     desk_event(desk, &ev);
 }
 
 void desk_answer(struct desk *desk, uint64_t req, uint32_t attempt)
 {
     const struct coord_event ev = {
-        .kind = COORD_EV_STEP_ANSWERED, .u.answered = {.req = {req}, .attempt = attempt, .http_status = 200}};
+        .kind = COORD_EV_STEP_ANSWERED,
+        .u.answered = {.req = {req}, .attempt = attempt, .http_status = 200}};
     desk_event(desk, &ev);
 }
 
@@ -157,7 +163,8 @@ void desk_gone(struct desk *desk, uint64_t req)
     desk_event(desk, &ev);
 }
 
-void desk_fail(struct desk *desk, uint64_t req, uint32_t attempt, enum coord_fail why, uint16_t http_status)
+void desk_fail(
+    struct desk *desk, uint64_t req, uint32_t attempt, enum coord_fail why, uint16_t http_status)
 {
     const struct coord_event ev = {
         .kind = COORD_EV_ATTEMPT_FAILED,
@@ -169,13 +176,15 @@ void desk_fail(struct desk *desk, uint64_t req, uint32_t attempt, enum coord_fai
 void desk_node_refuses(struct desk *desk, uint64_t req, uint32_t attempt, bool is_timeout)
 {
     const struct coord_event ev = {
-        .kind = COORD_EV_NODE_REFUSED, .u.node_refused = {.req = {req}, .attempt = attempt, .is_timeout = is_timeout}};
+        .kind = COORD_EV_NODE_REFUSED,
+        .u.node_refused = {.req = {req}, .attempt = attempt, .is_timeout = is_timeout}};
     desk_event(desk, &ev);
 }
 
 void desk_remove(struct desk *desk, uint32_t engine)
 {
-    const struct coord_event ev = {.kind = COORD_EV_ENGINE_REMOVED, .u.engine_removed = {.engine = {engine}}};
+    const struct coord_event ev = {.kind = COORD_EV_ENGINE_REMOVED,
+                                   .u.engine_removed = {.engine = {engine}}};
     desk_event(desk, &ev);
 }
 
@@ -186,7 +195,8 @@ void desk_tick(struct desk *desk, uint64_t later_us)
     desk_event(desk, &ev);
 }
 
-const struct coord_effect *desk_effect(const struct desk *desk, enum coord_effect_kind kind, uint32_t n)
+const struct coord_effect *
+desk_effect(const struct desk *desk, enum coord_effect_kind kind, uint32_t n)
 {
     for (uint32_t i = 0; i < desk->effects->count; i++) {
         if (desk->effects->items[i].kind == kind && n-- == 0) {

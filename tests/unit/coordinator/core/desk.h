@@ -25,10 +25,10 @@ void talk_say(struct talk *talk, const char *text, uint32_t bytes);
 struct desk {
     struct kit_mem km;
     struct coord_core *core;
-    const struct coord_effects *effects;   /* of the last event */
+    const struct coord_effects *effects; /* of the last event */
     uint64_t now_us;
     uint64_t last_req;
-    enum status st;                        /* of the last event */
+    enum status st; /* of the last event */
 };
 
 struct coord_limits desk_limits(void);
@@ -46,18 +46,24 @@ void desk_fleet(struct desk *desk, uint32_t count);
 /* A step of model "m" arrives; either may be NULL. Returns its id. */
 uint64_t desk_arrive(struct desk *desk, const char *session, const struct talk *talk);
 /* Same for another model and route. */
-uint64_t desk_arrive_as(struct desk *desk, const char *session, const struct talk *talk, const char *model, enum coord_route route);
+uint64_t desk_arrive_as(struct desk *desk,
+                        const char *session,
+                        const struct talk *talk,
+                        const char *model,
+                        enum coord_route route);
 void desk_start(struct desk *desk, uint64_t req, uint32_t attempt);
 void desk_answer(struct desk *desk, uint64_t req, uint32_t attempt);
 void desk_done(struct desk *desk, uint64_t req, enum coord_outcome outcome);
 void desk_gone(struct desk *desk, uint64_t req);
-void desk_fail(struct desk *desk, uint64_t req, uint32_t attempt, enum coord_fail why, uint16_t http_status);
+void desk_fail(
+    struct desk *desk, uint64_t req, uint32_t attempt, enum coord_fail why, uint16_t http_status);
 void desk_node_refuses(struct desk *desk, uint64_t req, uint32_t attempt, bool is_timeout);
 void desk_remove(struct desk *desk, uint32_t engine);
 void desk_tick(struct desk *desk, uint64_t later_us);
 
 /* The n-th effect of that kind (0 = first) of the last event, NULL when there is none. */
-const struct coord_effect *desk_effect(const struct desk *desk, enum coord_effect_kind kind, uint32_t n);
+const struct coord_effect *
+desk_effect(const struct desk *desk, enum coord_effect_kind kind, uint32_t n);
 /* Engine of the only SUBMIT of the last event; fails the test when there is none. */
 uint32_t desk_sent_to(const struct desk *desk);
 /* The last event refused for this reason. */

@@ -3,7 +3,7 @@
 
 #include "tests/kit/kit.h"
 
-enum { SECOND = 1000000 };
+#define SECOND UINT64_C(1000000)
 
 static uint32_t take_all(struct coord_budget *budget, double ratio, uint64_t now_us)
 {

@@ -21,7 +21,10 @@ static void random_run(uint64_t seed, struct buf *log)
     for (int i = 0; i < 3000; i++) {
         struct talk *talk = &talks[rng_below(&rng, 20)];
         desk.now_us += rng_below(&rng, 30000);
-        uint64_t some = desk.last_req == 0 ? 1 : desk.last_req - rng_below(&rng, desk.last_req < 20 ? desk.last_req : 20);
+        uint64_t some =
+            desk.last_req == 0
+                ? 1
+                : desk.last_req - rng_below(&rng, desk.last_req < 20 ? desk.last_req : 20);
         char text[32];
         (void)snprintf(text, sizeof(text), "say %u", (unsigned)rng_below(&rng, 1000));
         switch (rng_below(&rng, 8)) {
@@ -41,7 +44,8 @@ static void random_run(uint64_t seed, struct buf *log)
             break;
         case 4:
         case 5:
-            desk_done(&desk, some, rng_below(&rng, 5) == 0 ? COORD_OUTCOME_ENGINE_ERROR : COORD_OUTCOME_OK);
+            desk_done(&desk, some,
+                      rng_below(&rng, 5) == 0 ? COORD_OUTCOME_ENGINE_ERROR : COORD_OUTCOME_OK);
             break;
         case 6:
             desk_fail(&desk, some, 1, (enum coord_fail)rng_below(&rng, 5), 502);
@@ -92,7 +96,9 @@ static struct snapshot snap(const struct coord_core *core)
 }
 
 /* Steps; on ST_NOMEM checks that nothing changed. */
-static bool try_step(struct coord_core *core, const struct coord_event *ev, const struct coord_effects **effects)
+static bool try_step(struct coord_core *core,
+                     const struct coord_event *ev,
+                     const struct coord_effects **effects)
 {
     struct snapshot before = snap(core);
     enum status st = coord_core_step(core, ev, 1000000, effects);
@@ -118,7 +124,8 @@ static bool scenario(void *ctx, const struct mem *mem)
     bool is_ok = true;
     for (uint32_t e = 1; is_ok && e <= 10; e++) {
         const struct coord_event add = {
-            .kind = COORD_EV_ENGINE_ADDED, .u.engine_added = {.engine = {e}, .name = STR("e"), .max_running = 4}};
+            .kind = COORD_EV_ENGINE_ADDED,
+            .u.engine_added = {.engine = {e}, .name = STR("e"), .max_running = 4}};
         const struct coord_event probed = {
             .kind = COORD_EV_ENGINE_PROBED,
             .u.engine_probed = {.engine = {e}, .is_up = true, .models = models, .model_count = 2}};
@@ -131,9 +138,14 @@ static bool scenario(void *ctx, const struct mem *mem)
         char id[16];
         (void)snprintf(id, sizeof(id), "id%u", (unsigned)req);
         struct coord_event ev = {.kind = COORD_EV_STEP_ARRIVED};
-        ev.u.arrived = (struct coord_step_arrived){.req = {req}, .name = str_of(id), .model = STR("m"),
-                                                   .session = req % 2 == 0 ? str_of(id) : STR(""), .chain = chain,
-                                                   .chain_bytes = bytes, .chain_is_end = is_end, .chain_count = 2,
+        ev.u.arrived = (struct coord_step_arrived){.req = {req},
+                                                   .name = str_of(id),
+                                                   .model = STR("m"),
+                                                   .session = req % 2 == 0 ? str_of(id) : STR(""),
+                                                   .chain = chain,
+                                                   .chain_bytes = bytes,
+                                                   .chain_is_end = is_end,
+                                                   .chain_count = 2,
                                                    .prompt_bytes = 20};
         is_ok = try_step(core, &ev, &effects);
         if (is_ok && req % 3 != 0) {

@@ -19,7 +19,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* One step that the engine answers with a 5xx status, and that is not retried (headers were out). */
+/* One step that the engine answers with a 5xx status, and that is not retried (headers were out).
+ */
 static void failing_step(enum coord_outcome outcome)
 {
     uint64_t req = desk_arrive(&desk, NULL, NULL);
@@ -340,7 +341,8 @@ static void b121_flapping__counts_stay_true(void **state)
     uint64_t fresh = desk_arrive(&desk, NULL, NULL);
     assert_int_equal((int)desk_engine_number(&desk, 1, "in_flight"), 6);
     for (int i = 0; i < 5; i++) {
-        desk_done(&desk, old[i], COORD_OUTCOME_CUT); /* ends of steps from before say nothing about it now */
+        desk_done(&desk, old[i],
+                  COORD_OUTCOME_CUT); /* ends of steps from before say nothing about it now */
     }
     assert_string_equal(desk_engine_state(&desk, 1), "half_open");
     assert_int_equal((int)desk_engine_number(&desk, 1, "in_flight"), 1);
@@ -370,7 +372,8 @@ static void added__beyond_the_limit__full(void **state)
     (void)state;
     desk_fleet(&desk, 16);
     const struct coord_event ev = {
-        .kind = COORD_EV_ENGINE_ADDED, .u.engine_added = {.engine = {99}, .name = STR("e99"), .max_running = 1}};
+        .kind = COORD_EV_ENGINE_ADDED,
+        .u.engine_added = {.engine = {99}, .name = STR("e99"), .max_running = 1}};
     assert_status(coord_core_step(desk.core, &ev, desk.now_us, &desk.effects), ST_FULL);
     assert_string_equal(desk_engine_state(&desk, 99), "");
 }
@@ -385,9 +388,10 @@ static void models__union_of_engines_that_are_up(void **state)
     struct buf out;
     buf_init(&out, &desk.km.mem, 4096);
     assert_status(coord_core_write_models(desk.core, &out), ST_OK);
-    static const char expect[] = "{\"object\":\"list\",\"data\":["
-                                 "{\"id\":\"m\",\"object\":\"model\",\"created\":0,\"owned_by\":\"saga\"},"
-                                 "{\"id\":\"n\",\"object\":\"model\",\"created\":0,\"owned_by\":\"saga\"}]}";
+    static const char expect[] =
+        "{\"object\":\"list\",\"data\":["
+        "{\"id\":\"m\",\"object\":\"model\",\"created\":0,\"owned_by\":\"saga\"},"
+        "{\"id\":\"n\",\"object\":\"model\",\"created\":0,\"owned_by\":\"saga\"}]}";
     assert_int_equal(out.len, strlen(expect));
     assert_memory_equal(out.p, expect, out.len);
     buf_fini(&out);

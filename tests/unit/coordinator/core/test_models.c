@@ -32,7 +32,8 @@ static void take__more_than_the_cap__full(void **state)
     kit_mem_init(&km);
     coord_models_init(&models, &km.mem);
     for (uint32_t i = 0; i < COORD_MODELS_CAP; i++) {
-        assert_status(coord_models_take(&models, (struct str){(const char *)&i, sizeof(i)}, &idx), ST_OK);
+        assert_status(coord_models_take(&models, (struct str){(const char *)&i, sizeof(i)}, &idx),
+                      ST_OK);
     }
     assert_status(coord_models_take(&models, STR("one more"), &idx), ST_FULL);
     coord_models_fini(&models);

@@ -64,7 +64,8 @@ static void b080_40_long_prompts_at_once__4_engines__10_each_or_nearly(void **st
     }
 }
 
-/* 200 sessions arrive while 32 steps are in flight at a time; each runs for a time drawn at random. */
+/* 200 sessions arrive while 32 steps are in flight at a time; each runs for a time drawn at random.
+ */
 static void births__200_sessions_32_in_flight__4_engines__balanced(void **state)
 {
     (void)state;
@@ -89,7 +90,8 @@ static void births__200_sessions_32_in_flight__4_engines__balanced(void **state)
         desk_start(&desk, flying[slot], 1);
     }
     for (uint32_t e = 1; e <= 4; e++) {
-        print_message("e%u: %u births, %.0f sessions\n", e, counts[e], desk_engine_number(&desk, e, "sessions"));
+        print_message("e%u: %u births, %.0f sessions\n", e, counts[e],
+                      desk_engine_number(&desk, e, "sessions"));
         assert_in_range(counts[e], 45, 55); /* 1.1 times the mean */
         assert_in_range((uint32_t)desk_engine_number(&desk, e, "sessions"), 45, 55);
     }
@@ -190,7 +192,8 @@ static void home__down__sessions_spread_over_the_others_and_stay_there(void **st
     desk_probed(&desk, 2, true, NULL);
     for (uint32_t i = 0; i < SESSIONS; i++) {
         (void)snprintf(id, sizeof(id), "t%u", i);
-        assert_int_equal(desk_whole_step(&desk, id, NULL), homes[i]); /* no way back when it returns */
+        assert_int_equal(desk_whole_step(&desk, id, NULL),
+                         homes[i]); /* no way back when it returns */
     }
 }
 
@@ -233,7 +236,8 @@ static void engine__fails_fast__gets_no_more_than_its_share(void **state)
         desk.now_us += 1000;
         /* e1 fails every second step at once, so its breaker never opens; e2 takes its time. */
         if (to == 1) {
-            desk_done(&desk, req, counts[1] % 2 == 0 ? COORD_OUTCOME_ENGINE_ERROR : COORD_OUTCOME_OK);
+            desk_done(&desk, req,
+                      counts[1] % 2 == 0 ? COORD_OUTCOME_ENGINE_ERROR : COORD_OUTCOME_OK);
         } else if (counts[2] > 8) {
             desk_done(&desk, req, COORD_OUTCOME_OK);
         }

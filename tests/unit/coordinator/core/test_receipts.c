@@ -93,7 +93,8 @@ static void receipt__retry__names_what_failed(void **state)
     expect_text(doc, "branch", "retry");
     expect_text(doc, "result", "pending");
     expect_num(doc, "attempt", 2);
-    yyjson_val *failed = yyjson_arr_get_first(yyjson_obj_get(yyjson_doc_get_root(doc), "failed_attempts"));
+    yyjson_val *failed =
+        yyjson_arr_get_first(yyjson_obj_get(yyjson_doc_get_root(doc), "failed_attempts"));
     assert_string_equal(yyjson_get_str(yyjson_obj_get(failed, "why")), "status");
     assert_int_equal(yyjson_get_uint(yyjson_obj_get(failed, "http_status")), 503);
     yyjson_doc_free(doc);
@@ -147,7 +148,8 @@ static void short_form__fits_a_header(void **state)
     talk_begin(&talk);
     talk_say(&talk, "x", 100);
     (void)desk_arrive(&desk, "bad\x01\xc3\xa9\"id\\", &talk);
-    size_t len = coord_receipt_write_short(desk_effect(&desk, COORD_EF_SUBMIT, 0)->u.submit.receipt, out, sizeof(out));
+    size_t len = coord_receipt_write_short(desk_effect(&desk, COORD_EF_SUBMIT, 0)->u.submit.receipt,
+                                           out, sizeof(out));
     assert_in_range(len, 50, COORD_RECEIPT_HEADER_BYTES);
     assert_int_equal(strlen(out), len);
     for (size_t i = 0; i < len; i++) {

@@ -13,7 +13,8 @@ static struct coord_limits limits(void)
 }
 
 /* What a recording shell does. */
-static void play(struct coord_core *core, const struct coord_event *ev, uint64_t now_us, struct buf *log)
+static void
+play(struct coord_core *core, const struct coord_event *ev, uint64_t now_us, struct buf *log)
 {
     const struct coord_effects *effects = NULL;
     assert_status(coord_core_step(core, ev, now_us, &effects), ST_OK);
@@ -21,78 +22,103 @@ static void play(struct coord_core *core, const struct coord_event *ev, uint64_t
     assert_status(coord_record_effects(effects, log), ST_OK);
 }
 
-/* One event of each kind, with texts that need escaping. */
-static void write_log(struct buf *log)
+static const struct str models[] = {{"m", 1}, {"q\"uo\\te\n\x01", 8}};
+
+static void play_engines(struct coord_core *core, struct buf *log)
 {
-    struct coord_core *core = NULL;
-    struct coord_limits l = limits();
+    for (uint32_t e = 1; e <= 2; e++) {
+        const struct coord_event added = {
+            .kind = COORD_EV_ENGINE_ADDED,
+            .u.engine_added = {.engine = {e},
+                               .name = e == 1 ? STR("one") : STR("t\xc3\xbcwo"),
+                               .max_running = 3},
+        };
+        const struct coord_event probed = {
+            .kind = COORD_EV_ENGINE_PROBED,
+            .u.engine_probed = {.engine = {e},
+                                .is_up = true,
+                                .kind = COORD_ENGINE_VLLM,
+                                .models = models,
+                                .model_count = 2},
+        };
+        play(core, &added, 10 + e, log);
+        play(core, &probed, 20 + e, log);
+    }
+}
+
+static void play_arrivals(struct coord_core *core, struct buf *log)
+{
     struct talk talk;
     talk_begin(&talk);
     talk_say(&talk, "a", 5000);
     talk_say(&talk, "b", 300);
     talk.is_end[0] = 0;
-    const struct str models[] = {STR("m"), STR("q\"uo\\te\n\x01")};
-    assert_status(coord_core_new(&core, mem_heap(), &l, 1), ST_OK);
-    struct coord_event ev;
-    for (uint32_t e = 1; e <= 2; e++) {
-        ev = (struct coord_event){.kind = COORD_EV_ENGINE_ADDED};
-        ev.u.engine_added = (struct coord_engine_added){.engine = {e}, .name = e == 1 ? STR("one") : STR("t\xc3\xbcwo"), .max_running = 3};
-        play(core, &ev, 10 + e, log);
-        ev = (struct coord_event){.kind = COORD_EV_ENGINE_PROBED};
-        ev.u.engine_probed = (struct coord_engine_probed){
-            .engine = {e}, .is_up = true, .kind = COORD_ENGINE_VLLM, .models = models, .model_count = 2};
-        play(core, &ev, 20 + e, log);
-    }
     for (uint64_t req = 1; req <= 12; req++) {
-        ev = (struct coord_event){.kind = COORD_EV_STEP_ARRIVED};
-        ev.u.arrived = (struct coord_step_arrived){.req = {UINT64_MAX - req},
-                                                   .name = STR("na\"me"),
-                                                   .tenant = STR("t"),
-                                                   .session = req % 2 == 0 ? STR("s\x7f\xff") : STR(""),
-                                                   .model = models[req % 2],
-                                                   .route = COORD_ROUTE_MESSAGES,
-                                                   .chain = talk.chain,
-                                                   .chain_bytes = talk.bytes,
-                                                   .chain_is_end = talk.is_end,
-                                                   .chain_count = talk.count,
-                                                   .prompt_bytes = 5300,
-                                                   .max_output_tokens = 77,
-                                                   .is_stream = true};
+        struct coord_event ev = {.kind = COORD_EV_STEP_ARRIVED};
+        ev.u.arrived = (struct coord_step_arrived){
+            .req = {UINT64_MAX - req},
+            .name = STR("na\"me"),
+            .tenant = STR("t"),
+            .session = req % 2 == 0 ? STR("s\x7f\xff") : STR(""),
+            .model = models[req % 2],
+            .route = COORD_ROUTE_MESSAGES,
+            .chain = talk.chain,
+            .chain_bytes = talk.bytes,
+            .chain_is_end = talk.is_end,
+            .chain_count = talk.count,
+            .prompt_bytes = 5300,
+            .max_output_tokens = 77,
+            .is_stream = true,
+        };
         talk.chain[1]++;
         play(core, &ev, 100 + req, log);
-        ev = (struct coord_event){.kind = COORD_EV_STEP_STARTED};
-        ev.u.started.req.v = UINT64_MAX - req;
-        ev.u.started.attempt = 1;
-        play(core, &ev, 200 + req, log);
+        const struct coord_event started = {
+            .kind = COORD_EV_STEP_STARTED,
+            .u.started = {.req = {UINT64_MAX - req}, .attempt = 1},
+        };
+        play(core, &started, 200 + req, log);
     }
-    ev = (struct coord_event){.kind = COORD_EV_ATTEMPT_FAILED};
-    ev.u.failed = (struct coord_attempt_failed){.req = {UINT64_MAX - 1}, .attempt = 1, .why = COORD_FAIL_STATUS, .http_status = 503};
-    play(core, &ev, 300, log);
-    ev = (struct coord_event){.kind = COORD_EV_STEP_ANSWERED};
-    ev.u.answered.req.v = UINT64_MAX - 2;
-    ev.u.answered.attempt = 1;
-    ev.u.answered.http_status = 200;
-    play(core, &ev, 301, log);
-    ev = (struct coord_event){.kind = COORD_EV_NODE_REFUSED};
-    ev.u.node_refused.req.v = UINT64_MAX - 3;
-    ev.u.node_refused.attempt = 1;
-    ev.u.node_refused.is_timeout = true;
-    play(core, &ev, 302, log);
-    ev = (struct coord_event){.kind = COORD_EV_STEP_GONE};
-    ev.u.gone.req.v = UINT64_MAX - 4;
-    play(core, &ev, 303, log);
-    ev = (struct coord_event){.kind = COORD_EV_STEP_DONE};
-    ev.u.done = (struct coord_step_done){.req = {UINT64_MAX - 5}, .outcome = COORD_OUTCOME_OK, .http_status = 200, .has_usage = true,
-                                         .prompt_tokens = 1, .cached_tokens = 2, .output_tokens = 3, .reply_hash = UINT64_MAX};
-    play(core, &ev, 304, log);
-    ev = (struct coord_event){.kind = COORD_EV_ENGINE_PROBED};
-    ev.u.engine_probed = (struct coord_engine_probed){.engine = {1}, .is_up = false};
-    play(core, &ev, 305, log);
-    ev = (struct coord_event){.kind = COORD_EV_ENGINE_REMOVED};
-    ev.u.engine_removed.engine.v = 2;
-    play(core, &ev, 306, log);
-    ev = (struct coord_event){.kind = COORD_EV_TICK};
-    play(core, &ev, 99999999, log);
+}
+
+static void play_ends(struct coord_core *core, struct buf *log)
+{
+    const struct coord_event events[] = {
+        {.kind = COORD_EV_ATTEMPT_FAILED,
+         .u.failed =
+             {.req = {UINT64_MAX - 1}, .attempt = 1, .why = COORD_FAIL_STATUS, .http_status = 503}},
+        {.kind = COORD_EV_STEP_ANSWERED,
+         .u.answered = {.req = {UINT64_MAX - 2}, .attempt = 1, .http_status = 200}},
+        {.kind = COORD_EV_NODE_REFUSED,
+         .u.node_refused = {.req = {UINT64_MAX - 3}, .attempt = 1, .is_timeout = true}},
+        {.kind = COORD_EV_STEP_GONE, .u.gone = {.req = {UINT64_MAX - 4}}},
+        {.kind = COORD_EV_STEP_DONE,
+         .u.done = {.req = {UINT64_MAX - 5},
+                    .outcome = COORD_OUTCOME_OK,
+                    .http_status = 200,
+                    .has_usage = true,
+                    .prompt_tokens = 1,
+                    .cached_tokens = 2,
+                    .output_tokens = 3,
+                    .reply_hash = UINT64_MAX}},
+        {.kind = COORD_EV_ENGINE_PROBED, .u.engine_probed = {.engine = {1}, .is_up = false}},
+        {.kind = COORD_EV_ENGINE_REMOVED, .u.engine_removed = {.engine = {2}}},
+    };
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+        play(core, &events[i], 300 + i, log);
+    }
+    const struct coord_event tick = {.kind = COORD_EV_TICK};
+    play(core, &tick, 99999999, log);
+}
+
+/* At least one event of each kind, with texts that need escaping. */
+static void write_log(struct buf *log)
+{
+    struct coord_core *core = NULL;
+    struct coord_limits l = limits();
+    assert_status(coord_core_new(&core, mem_heap(), &l, 1), ST_OK);
+    play_engines(core, log);
+    play_arrivals(core, log);
+    play_ends(core, log);
     coord_core_free(core);
 }
 
@@ -153,10 +179,12 @@ static void line__cut_or_changed_anywhere__refused_or_read_never_worse(void **st
             char *copy = test_malloc(len + 1);
             memcpy(copy, line.p, len);
             arena_reset(&arena);
-            assert_status(coord_record_read((struct str){copy, len}, &arena, &ev, &now_us), ST_INVAL);
+            assert_status(coord_record_read((struct str){copy, len}, &arena, &ev, &now_us),
+                          ST_INVAL);
             copy[len / 2] = '7';
             arena_reset(&arena);
-            status_ignore(coord_record_read((struct str){copy, len}, &arena, &ev, &now_us), "only that it ends");
+            status_ignore(coord_record_read((struct str){copy, len}, &arena, &ev, &now_us),
+                          "only that it ends");
             test_free(copy);
         }
     }
@@ -175,10 +203,13 @@ static void line__not_ours__invalid(void **state)
         "{\"ev\":\"tick\",\"at_us\":99999999999999999999}",
         "{\"ev\":\"tick\",\"at_us\":1} ",
         "{\"ev\":\"gone\",\"at_us\":1,\"req\":}",
-        "{\"ev\":\"engine_added\",\"at_us\":1,\"engine\":5000000000,\"name\":\"x\",\"max_running\":1}",
+        "{\"ev\":\"engine_added\",\"at_us\":1,\"engine\":5000000000,\"name\":\"x\",\"max_running\":"
+        "1}",
         "{\"ev\":\"engine_added\",\"at_us\":1,\"engine\":5,\"name\":\"\\u12\",\"max_running\":1}",
-        "{\"ev\":\"engine_probed\",\"at_us\":1,\"engine\":5,\"is_up\":2,\"kind\":0,\"models\":null}",
-        "{\"ev\":\"engine_probed\",\"at_us\":1,\"engine\":5,\"is_up\":1,\"kind\":99,\"models\":null}",
+        "{\"ev\":\"engine_probed\",\"at_us\":1,\"engine\":5,\"is_up\":2,\"kind\":0,\"models\":"
+        "null}",
+        "{\"ev\":\"engine_probed\",\"at_us\":1,\"engine\":5,\"is_up\":1,\"kind\":99,\"models\":"
+        "null}",
     };
     struct arena arena;
     arena_init(&arena, mem_heap(), 4096, LOG_MAX);

@@ -397,8 +397,7 @@ static void record__idle_session__at_most_a_kibibyte(void **state)
     }
     double per_session = (double)(desk.km.live_bytes - before) / MANY;
     print_message("%zu bytes a record, %.0f bytes a session with index and table growth\n",
-                  sizeof(struct coord_session),
-                  per_session);
+                  sizeof(struct coord_session), per_session);
     assert_true(sizeof(struct coord_session) <= 512);
     assert_true(per_session <= 1024.0);
 }

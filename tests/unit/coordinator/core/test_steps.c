@@ -93,7 +93,8 @@ static void connect_fails__elsewhere_once__then_refused(void **state)
     desk_fail(&desk, req, 2, COORD_FAIL_CONNECT, 0);
     assert_non_null(desk_effect(&desk, COORD_EF_SETTLED, 0));
     desk_expect_refused(&desk, COORD_REFUSE_FAILED);
-    assert_int_equal(desk_effect(&desk, COORD_EF_REFUSE, 0)->u.refuse.last_fail, COORD_FAIL_CONNECT);
+    assert_int_equal(desk_effect(&desk, COORD_EF_REFUSE, 0)->u.refuse.last_fail,
+                     COORD_FAIL_CONNECT);
     assert_int_equal(coord_core_in_flight(desk.core), 0);
     assert_int_equal(counters()->retries, 1);
 }
@@ -304,7 +305,8 @@ static void answered__prompt_is_computed__no_longer_pending(void **state)
     assert_int_equal((int)desk_engine_number(&desk, engine, "pending_bytes"), 0);
     desk.now_us += 3000000;
     desk_done(&desk, req, COORD_OUTCOME_OK);
-    assert_close(desk_engine_number(&desk, engine, "us_per_byte"), 20.0, 0.01); /* 1 s / 50000 bytes */
+    assert_close(desk_engine_number(&desk, engine, "us_per_byte"), 20.0,
+                 0.01); /* 1 s / 50000 bytes */
     assert_close(desk_engine_number(&desk, engine, "step_ms"), 4000.0, 0.1);
     /* Its next step misses only what is new. */
     talk_say(&talk, "more", 1000);

@@ -554,6 +554,29 @@ static void chain__deep_nesting__is_hashed_without_recursion(void **state)
     assert_true(one.hashes[0] != two.hashes[0]);
 }
 
+static void chain__escapes_below_the_walked_depth__do_not_matter(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"ab", "\\u0061b"};
+    static struct links links[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct buf json;
+        buf_init(&json, mem_heap(), SIZE_MAX / 2);
+        assert_status(buf_add_str(&json, STR("{\"tools\":")), ST_OK);
+        for (int k = 0; k < CHAIN_DEPTH_MAX + 5; k++) {
+            assert_status(buf_add(&json, "[", 1), ST_OK);
+        }
+        assert_status(buf_add_fmt(&json, "\"%s\"", texts[i]), ST_OK);
+        for (int k = 0; k < CHAIN_DEPTH_MAX + 5; k++) {
+            assert_status(buf_add(&json, "]", 1), ST_OK);
+        }
+        assert_status(buf_add(&json, "}", 1), ST_OK);
+        build_cap(buf_str(&json), CAP, &links[i]);
+        buf_fini(&json);
+    }
+    assert_int_equal(common(&links[0], &links[1]), 1);
+}
+
 static void chain__nested_content__is_hashed_to_any_depth(void **state)
 {
     (void)state;
@@ -632,6 +655,7 @@ int main(void)
         cmocka_unit_test(chain__more_ends_than_fit__keeps_the_last),
         cmocka_unit_test(chain__an_image__counts_no_more_than_its_cap),
         cmocka_unit_test(chain__deep_nesting__is_hashed_without_recursion),
+        cmocka_unit_test(chain__escapes_below_the_walked_depth__do_not_matter),
         cmocka_unit_test(chain__nested_content__is_hashed_to_any_depth),
         cmocka_unit_test(chain__worked_example__has_the_documented_boundaries),
         cmocka_unit_test(chain_init__any_allocation_failing__leaks_nothing),

@@ -24,15 +24,18 @@ static int teardown(void **state)
     return 0;
 }
 
-static void step(enum agent_event_kind kind, uint64_t req, uint32_t attempt, uint32_t engine, uint64_t now_us)
+static void
+step(enum agent_event_kind kind, uint64_t req, uint32_t attempt, uint32_t engine, uint64_t now_us)
 {
-    const struct agent_event ev = {.kind = kind, .req = {req}, .attempt = attempt, .engine = {engine}};
+    const struct agent_event ev = {
+        .kind = kind, .req = {req}, .attempt = attempt, .engine = {engine}};
     assert_status(agent_core_step(core, &ev, now_us, &effects), ST_OK);
 }
 
 static void add_engine(uint32_t engine, uint32_t max_running)
 {
-    const struct agent_event ev = {.kind = AGENT_EV_ENGINE_ADDED, .engine = {engine}, .max_running = max_running};
+    const struct agent_event ev = {
+        .kind = AGENT_EV_ENGINE_ADDED, .engine = {engine}, .max_running = max_running};
     assert_status(agent_core_step(core, &ev, 0, &effects), ST_OK);
 }
 
@@ -237,7 +240,8 @@ static bool scenario(void *ctx, const struct mem *mem)
     struct agent_queue_view view = {.running = 0};
     assert_int_equal(agent_core_queue(own, (struct engine_id){1}, &view), is_ok);
     for (uint64_t req = 1; is_ok && req <= 300; req++) {
-        const struct agent_event ev = {.kind = AGENT_EV_SUBMIT, .req = {req}, .attempt = 1, .engine = {1}};
+        const struct agent_event ev = {
+            .kind = AGENT_EV_SUBMIT, .req = {req}, .attempt = 1, .engine = {1}};
         is_ok = agent_core_step(own, &ev, 0, &out) == ST_OK;
         known += is_ok ? 1 : 0;
         assert_true(agent_core_queue(own, (struct engine_id){1}, &view));
@@ -257,18 +261,24 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(submit__free_slot__starts, setup, teardown),
-        cmocka_unit_test_setup_teardown(submit__slots_taken__waits_in_arrival_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(submit__slots_taken__waits_in_arrival_order, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(submit__queue_full__refused, setup, teardown),
         cmocka_unit_test_setup_teardown(submit__all_steps_taken__refused, setup, teardown),
         cmocka_unit_test_setup_teardown(submit__unknown_engine__refused, setup, teardown),
         cmocka_unit_test_setup_teardown(tick__waited_too_long__refused_as_timeout, setup, teardown),
-        cmocka_unit_test_setup_teardown(withdraw__waiting__forgotten__running__not, setup, teardown),
+        cmocka_unit_test_setup_teardown(withdraw__waiting__forgotten__running__not, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(settled__old_attempt__ignored, setup, teardown),
         cmocka_unit_test_setup_teardown(submit__old_or_same_attempt__ignored, setup, teardown),
-        cmocka_unit_test_setup_teardown(submit__newer_attempt__older_waiting_one_is_dropped, setup, teardown),
-        cmocka_unit_test_setup_teardown(submit__newer_attempt__older_running_one_keeps_its_slot, setup, teardown),
-        cmocka_unit_test_setup_teardown(removed__waiting_refused__running_end__then_unknown, setup, teardown),
-        cmocka_unit_test_setup_teardown(added__again_with_more_slots__waiting_start, setup, teardown),
+        cmocka_unit_test_setup_teardown(submit__newer_attempt__older_waiting_one_is_dropped, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(submit__newer_attempt__older_running_one_keeps_its_slot,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(removed__waiting_refused__running_end__then_unknown, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(added__again_with_more_slots__waiting_start, setup,
+                                        teardown),
         cmocka_unit_test(torture__any_allocation_fails__nothing_changed_nothing_leaked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

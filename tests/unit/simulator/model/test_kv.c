@@ -131,6 +131,25 @@ static void kv__room_needed__takes_uncached_first_then_tails_of_the_oldest(void 
     sim_kv_free(kv);
 }
 
+static void kv__block_without_content_released_last__is_still_taken_first(void **state)
+{
+    (void)state;
+    struct sim_kv *kv = new_kv(3);
+    const uint64_t chain[2] = {11, 12};
+    uint32_t a[2];
+    uint32_t b[1];
+    uint32_t c[1];
+    assert_status(sim_kv_alloc(kv, 1, b), ST_OK);
+    fill(kv, chain, 2, a);
+    sim_kv_release(kv, a, 2);
+    sim_kv_release(kv, b, 1);
+    assert_status(sim_kv_alloc(kv, 1, c), ST_OK);
+    assert_int_equal(c[0], b[0]);
+    assert_int_equal(sim_kv_match(kv, chain, 2, NULL), 2);
+    sim_kv_release(kv, c, 1);
+    sim_kv_free(kv);
+}
+
 static void kv__hit__refreshes_the_prefix(void **state)
 {
     (void)state;
@@ -374,6 +393,7 @@ int main(void)
         cmocka_unit_test(kv__more_than_unreferenced_asked_for__changes_nothing),
         cmocka_unit_test(kv__shared_blocks__are_freed_with_the_last_reference),
         cmocka_unit_test(kv__room_needed__takes_uncached_first_then_tails_of_the_oldest),
+        cmocka_unit_test(kv__block_without_content_released_last__is_still_taken_first),
         cmocka_unit_test(kv__hit__refreshes_the_prefix),
         cmocka_unit_test(kv__same_hash_stored_thrice__is_hit_until_the_last_copy_goes),
         cmocka_unit_test(kv__reset__forgets_cached_and_keeps_used),

@@ -134,6 +134,16 @@ static void schema__endless_recursion__ends_in_null(void **state)
     yyjson_doc_free(doc);
 }
 
+static void schema__wide_recursion__is_bounded(void **state)
+{
+    (void)state;
+    yyjson_doc *doc = make("{'type':'array','minItems':8,'items':{'$ref':'#/items2'},'items2':{"
+                           "'type':'array','minItems':8,'items':{'$ref':'#/items2'}}}",
+                           1);
+    assert_in_range(yyjson_doc_get_val_count(doc), 1000, SIM_SCHEMA_BYTES_MAX);
+    yyjson_doc_free(doc);
+}
+
 static void schema__none_or_nonsense__gives_an_empty_object(void **state)
 {
     (void)state;
@@ -156,6 +166,7 @@ int main(void)
         cmocka_unit_test(schema__command__is_harmless),
         cmocka_unit_test(schema__references_and_unions__are_followed),
         cmocka_unit_test(schema__endless_recursion__ends_in_null),
+        cmocka_unit_test(schema__wide_recursion__is_bounded),
         cmocka_unit_test(schema__none_or_nonsense__gives_an_empty_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

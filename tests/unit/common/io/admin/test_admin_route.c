@@ -18,8 +18,8 @@ static const struct admin_route routes[] = {
     {.method = "DELETE", .path = "/v/engines/", .handler = never},
 };
 
-static const struct admin_config keyless = {.routes = routes, .route_count = 4};
-static const struct admin_config keyed = {.routes = routes, .route_count = 4, .key = {"s3cret", 6}};
+static const struct admin_rules keyless = {.routes = routes, .route_count = 4};
+static const struct admin_rules keyed = {.routes = routes, .route_count = 4, .key = {"s3cret", 6}};
 
 struct route_case {
     const char *method;
@@ -31,7 +31,7 @@ struct route_case {
     const char *tail;
 };
 
-static void run_case(const struct admin_config *config, const struct route_case *c)
+static void run_case(const struct admin_rules *config, const struct route_case *c)
 {
     struct admin_resp resp;
     struct str tail = {NULL, 0};

@@ -147,6 +147,7 @@ static void drain__inside_a_handler__spares_the_events_of_the_round(void **state
     struct peer late;
     rig_pair_open(&loop, &srv, &peer, NULL);
     UNTIL(loop, open_count(&srv) == 1);
+    rig_turns(loop, 3); /* so that the connection is in front of the listener among what is ready */
     srv.on_end = drain_it;
     peer_send(&peer, GET);
     peer_connect(&late, &srv.addr);

@@ -69,7 +69,7 @@ static void client__reads_again__is_fed_again(void **state)
 static void client__slow_but_steady__holds_no_more_than_twice_what_is_pending(void **state)
 {
     (void)state;
-    enum { TOTAL_BYTES = 8000000, SOCKET_BYTES = 4096 };
+    enum { TOTAL_BYTES = 8000000, SOCKET_BYTES = 65536 };
     struct loop *loop;
     struct rig_server srv;
     struct peer peer;
@@ -80,7 +80,6 @@ static void client__slow_but_steady__holds_no_more_than_twice_what_is_pending(vo
     const struct http_conn *conn = http_conn_of(rec->ex);
     int small = SOCKET_BYTES;
     assert_int_equal(setsockopt(conn->wire.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
-    assert_int_equal(setsockopt(peer.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
     http_respond_begin(rec->ex, 200, STR(""), -1);
     send_piece(rec, HIGH_BYTES);
     size_t read_bytes = 0;
@@ -174,21 +173,28 @@ static void client__reads_a_little_now_and_then__is_kept(void **state)
     struct rig_server srv;
     struct peer peer;
     struct http_limits limits = rig_server_limits();
-    limits.slow_client_us = 400000;
+    limits.slow_client_us = 100000;
     rig_pair_open(&loop, &srv, &peer, &limits);
     srv.on_end = send_much;
     peer_send(&peer, GET);
     UNTIL(loop, srv.count == 1 && srv.seen[0].end_count == 1);
     uint64_t from_us = clock_now_us();
-    while (clock_now_us() - from_us < 1000000) {
+    uint64_t step_us = from_us;
+    size_t step_bytes = 0;
+    bool is_starved = false; /* on a busy machine this test may itself be too slow a reader */
+    while (clock_now_us() - from_us < 3 * limits.slow_client_us && srv.seen[0].close_count == 0) {
         peer.in_len = 0;
-        peer_read(&peer, 65536);
+        peer_read(&peer, 32768);
+        step_bytes += peer.in_len;
         loop_turn(loop, RIG_ROUND_US);
+        if (step_bytes >= 500000) { /* a receiver that was full tells of room in steps of about this size */
+            is_starved = is_starved || clock_now_us() - step_us > limits.slow_client_us / 3;
+            step_us = clock_now_us();
+            step_bytes = 0;
+        }
     }
-    /* a busy machine may have starved this test for longer than the limit: then it proves nothing */
-    if (srv.seen[0].close_count == 0) {
-        assert_true(http_server_counters(srv.server)->slow_client_count == 0);
-    }
+    is_starved = is_starved || clock_now_us() - step_us > limits.slow_client_us / 3;
+    assert_true(is_starved || srv.seen[0].close_count == 0);
     rig_pair_close(loop, &srv, &peer);
 }
 

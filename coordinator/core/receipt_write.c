@@ -13,14 +13,18 @@ static const char *const branch_texts[] = {
 };
 
 static const char *const fail_texts[] = {
-    [COORD_FAIL_CONNECT] = "connect", [COORD_FAIL_OVERLOADED] = "overloaded", [COORD_FAIL_STATUS] = "status",
-    [COORD_FAIL_DIED] = "died",       [COORD_FAIL_TIMEOUT] = "timeout",
+    [COORD_FAIL_CONNECT] = "connect", [COORD_FAIL_OVERLOADED] = "overloaded",
+    [COORD_FAIL_STATUS] = "status",   [COORD_FAIL_DIED] = "died",
+    [COORD_FAIL_TIMEOUT] = "timeout",
 };
 
 static const char *const result_texts[] = {
-    [COORD_RESULT_PENDING] = "pending",           [COORD_RESULT_OK] = "ok",
-    [COORD_RESULT_CLIENT_ERROR] = "client_error", [COORD_RESULT_ENGINE_ERROR] = "engine_error",
-    [COORD_RESULT_CUT] = "cut",                   [COORD_RESULT_GONE] = "gone",
+    [COORD_RESULT_PENDING] = "pending",
+    [COORD_RESULT_OK] = "ok",
+    [COORD_RESULT_CLIENT_ERROR] = "client_error",
+    [COORD_RESULT_ENGINE_ERROR] = "engine_error",
+    [COORD_RESULT_CUT] = "cut",
+    [COORD_RESULT_GONE] = "gone",
     [COORD_RESULT_REFUSED] = "refused",
 };
 
@@ -61,17 +65,13 @@ static enum status write_decision(const struct coord_receipt *receipt, struct bu
     add_text(&st, out, "session", receipt->session);
     add_text(&st, out, "model", receipt->model);
     add_text(&st, out, "engine", receipt->engine);
-    note(&st,
-         buf_add_fmt(out,
-                     "\"branch\":\"%s\",\"match\":\"%s\",\"attempt\":%u,\"prompt_bytes\":%u,\"reuse_bytes\":%u,"
-                     "\"cost_ms\":%.1f,\"candidates_total\":%u",
-                     branch_texts[receipt->branch],
-                     receipt->match,
-                     receipt->attempt,
-                     receipt->prompt_bytes,
-                     receipt->reuse_bytes,
-                     receipt->wait_us / 1000.0,
-                     receipt->total));
+    note(&st, buf_add_fmt(out,
+                          "\"branch\":\"%s\",\"match\":\"%s\",\"attempt\":%u,\"prompt_bytes\":%u,"
+                          "\"reuse_bytes\":%u,"
+                          "\"cost_ms\":%.1f,\"candidates_total\":%u",
+                          branch_texts[receipt->branch], receipt->match, receipt->attempt,
+                          receipt->prompt_bytes, receipt->reuse_bytes, receipt->wait_us / 1000.0,
+                          receipt->total));
     return st;
 }
 
@@ -84,11 +84,8 @@ static enum status write_candidates(const struct coord_receipt *receipt, struct 
         note(&st, buf_add_str(out, i == 0 ? STR("{") : STR(",{")));
         add_text(&st, out, "engine", candidate->engine);
         note(&st,
-             buf_add_fmt(out,
-                         "\"cost_ms\":%.1f,\"reuse_bytes\":%u,\"queued\":%u,\"running\":%u}",
-                         candidate->cost_us / 1000.0,
-                         candidate->reuse_bytes,
-                         candidate->queued,
+             buf_add_fmt(out, "\"cost_ms\":%.1f,\"reuse_bytes\":%u,\"queued\":%u,\"running\":%u}",
+                         candidate->cost_us / 1000.0, candidate->reuse_bytes, candidate->queued,
                          candidate->running));
     }
     note(&st, buf_add_str(out, STR("]")));
@@ -103,7 +100,8 @@ static enum status write_prior(const struct coord_receipt *receipt, struct buf *
         const struct coord_prior *prior = &receipt->prior[i];
         note(&st, buf_add_str(out, i == 0 ? STR("{") : STR(",{")));
         add_text(&st, out, "engine", prior->engine);
-        note(&st, buf_add_fmt(out, "\"why\":\"%s\",\"http_status\":%u}", fail_texts[prior->why], prior->http_status));
+        note(&st, buf_add_fmt(out, "\"why\":\"%s\",\"http_status\":%u}", fail_texts[prior->why],
+                              prior->http_status));
     }
     note(&st, buf_add_str(out, STR("]")));
     return st;
@@ -112,21 +110,17 @@ static enum status write_prior(const struct coord_receipt *receipt, struct buf *
 static enum status write_result(const struct coord_receipt *receipt, struct buf *out)
 {
     enum status st = ST_OK;
-    note(&st,
-         buf_add_fmt(out,
-                     ",\"result\":\"%s\",\"http_status\":%u,\"queued_ms\":%.1f,\"first_ms\":%.1f,\"total_ms\":%.1f",
-                     result_texts[receipt->result],
-                     receipt->http_status,
-                     (double)receipt->queued_us / 1000.0,
-                     (double)receipt->first_us / 1000.0,
-                     (double)receipt->total_us / 1000.0));
+    note(&st, buf_add_fmt(out,
+                          ",\"result\":\"%s\",\"http_status\":%u,\"queued_ms\":%.1f,\"first_ms\":%."
+                          "1f,\"total_ms\":%.1f",
+                          result_texts[receipt->result], receipt->http_status,
+                          (double)receipt->queued_us / 1000.0, (double)receipt->first_us / 1000.0,
+                          (double)receipt->total_us / 1000.0));
     if (receipt->has_usage) {
         note(&st,
-             buf_add_fmt(out,
-                         ",\"usage\":{\"prompt_tokens\":%u,\"cached_tokens\":%u,\"output_tokens\":%u}",
-                         receipt->prompt_tokens,
-                         receipt->cached_tokens,
-                         receipt->output_tokens));
+             buf_add_fmt(
+                 out, ",\"usage\":{\"prompt_tokens\":%u,\"cached_tokens\":%u,\"output_tokens\":%u}",
+                 receipt->prompt_tokens, receipt->cached_tokens, receipt->output_tokens));
     }
     return st;
 }
@@ -134,7 +128,8 @@ static enum status write_result(const struct coord_receipt *receipt, struct buf 
 enum status coord_receipt_write(const struct coord_receipt *receipt, struct buf *out)
 {
     enum status st = ST_OK;
-    note(&st, buf_add_fmt(out, "{\"number\":%llu,\"arrived_at_us\":%llu,", ull(receipt->number), ull(receipt->arrived_at_us)));
+    note(&st, buf_add_fmt(out, "{\"number\":%llu,\"arrived_at_us\":%llu,", ull(receipt->number),
+                          ull(receipt->arrived_at_us)));
     note(&st, write_decision(receipt, out));
     note(&st, write_candidates(receipt, out));
     note(&st, write_prior(receipt, out));
@@ -167,7 +162,8 @@ static void make_printable(char *text, size_t len)
     }
 }
 
-static enum status write_short(const struct coord_receipt *receipt, bool has_candidates, struct buf *out)
+static enum status
+write_short(const struct coord_receipt *receipt, bool has_candidates, struct buf *out)
 {
     out->len = 0;
     enum status st = buf_add_str(out, STR("{"));

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What bounds and tunes the core, and what it counts. Plain data.
+ * PURE. */
+#ifndef COORDINATOR_CORE_LIMITS_H
+#define COORDINATOR_CORE_LIMITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct coord_limits {
+    uint32_t max_sessions;
+    uint32_t max_requests;
+    uint32_t max_engines;
+    uint32_t max_receipts;
+    uint64_t session_idle_us;
+    uint32_t margin_steps; /* routing.margin */
+    bool retry_executed;
+    double retry_budget_ratio;
+    uint64_t health_interval_us;
+    uint32_t health_fail_count;
+    uint64_t health_open_us;
+};
+
+struct coord_counters {
+    uint64_t steps_arrived, steps_done, steps_gone, steps_refused;
+    uint64_t retries, retries_denied_budget;
+    uint64_t sessions_born, sessions_forgotten, sessions_forked;
+    uint64_t home_hits, home_moves; /* steps sent to / away from their session's engine */
+    uint64_t session_by_id, session_by_chain, session_new;
+    uint64_t breaker_opened;
+    uint64_t prompt_tokens, cached_tokens, output_tokens; /* from engines' usage */
+    uint64_t sessions_full, requests_full;
+};
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes into a modelled engine and what comes out, as plain data.
+ * PURE. THREAD: any. */
+#ifndef SIMULATOR_MODEL_ENGINE_TYPES_H
+#define SIMULATOR_MODEL_ENGINE_TYPES_H
+
+#include "simulator/model/kv.h"
+#include "simulator/model/profile.h"
+
+enum { SIM_QUEUE_MAX = 1 << 28 };
+
+/* A request of one engine; never reused by it. 0 = none. */
+struct sim_request_id {
+    uint64_t v;
+};
+
+struct sim_engine_opts {
+    struct sim_profile profile; /* kv_tokens, max_running and budget_tokens are taken from here */
+    const struct sim_evict *evict; /* NULL = lru */
+    uint32_t block_tokens;         /* 16 in vLLM */
+    uint32_t queue_max;            /* waiting requests; preempted ones may exceed it */
+    uint32_t watermark_blocks;     /* kept free when a request is admitted beside others */
+    bool has_prefix_cache;
+};
+
+struct sim_request_spec {
+    void *owner;                  /* handed back in events; never looked at */
+    const uint64_t *block_hashes; /* [block_hash_count] chain over prompt and output, none 0;
+                                     borrowed until the request has ended */
+    uint32_t block_hash_count;    /* full blocks the hashes cover; later ones are never cached */
+    uint32_t prompt_tokens;       /* >= 1 */
+    uint32_t output_tokens;       /* >= 1, the number that will be generated */
+};
+
+enum sim_event_kind {
+    SIM_EVENT_PREEMPTED, /* lost its blocks; will be recomputed */
+    SIM_EVENT_TOKEN,     /* output token token_idx (0 = the first) */
+    SIM_EVENT_FINISHED,  /* follows the last token in the same iteration; the request is gone */
+};
+
+struct sim_event {
+    enum sim_event_kind kind;
+    struct sim_request_id id;
+    void *owner;
+    uint32_t token_idx;     /* TOKEN only */
+    uint32_t cached_tokens; /* of the prompt, found in the prefix cache at first admission */
+};
+
+struct sim_engine_counters {
+    uint64_t submitted_count;
+    uint64_t finished_count;
+    uint64_t aborted_count;
+    uint64_t refused_count; /* submits that said ST_FULL or ST_TOOBIG */
+    uint64_t preempted_count;
+    uint64_t query_tokens;  /* looked up in the prefix cache, at first admission */
+    uint64_t hit_tokens;    /* found there */
+    uint64_t prompt_tokens; /* of requests whose prefill is done, cached ones included */
+    uint64_t generated_tokens;
+    uint64_t computed_tokens;   /* of prefill chunks, recomputation included */
+    uint64_t recomputed_tokens; /* of those, computed before and lost by preemption */
+    uint64_t iteration_count;
+    uint64_t busy_us; /* sum of durations */
+};
+
+#endif
