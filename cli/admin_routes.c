@@ -8,13 +8,13 @@
 #include "common/rt/clock.h"
 #include "common/rt/config_read.h"
 #include "common/rt/metric.h"
+#include "common/rt/secret.h"
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <unistd.h>
 
-enum { TICK_LATE_US = 2000000, KEY_BYTES = 512 };
+enum { TICK_LATE_US = 2000000 };
 
 /* One server per process: the handlers' context. */
 struct admin_ctx {
@@ -144,12 +144,12 @@ static enum admin_verdict on_remove(void *ctx, const struct admin_req *req, stru
     return ask(ctx, req, &question, resp);
 }
 
-/* The same as a SIGTERM: main drains and exits. */
+/* Main drains and exits. */
 static enum admin_verdict on_drain(void *ctx, const struct admin_req *req, struct admin_resp *resp)
 {
     (void)ctx;
     (void)req;
-    if (kill(getpid(), SIGTERM) != 0 || buf_add_str(&resp->body, STR("{\"status\":\"draining\"}")) != ST_OK) {
+    if (kill(getpid(), SIGUSR1) != 0 || buf_add_str(&resp->body, STR("{\"status\":\"draining\"}")) != ST_OK) {
         admin_resp_error(resp, 500, "internal", "cannot drain");
     }
     return ADMIN_NOW;
@@ -194,25 +194,6 @@ static enum admin_verdict on_add(void *ctx, const struct admin_req *req, struct 
     return ask(ctx, req, &question, resp);
 }
 
-static enum status read_key(const char *path, char key[KEY_BYTES], struct err *err)
-{
-    key[0] = '\0';
-    if (path[0] == '\0') {
-        return ST_OK;
-    }
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return err_set(err, ST_IO, "admin.key_file %s cannot be read", path);
-    }
-    size_t len = fread(key, 1, KEY_BYTES - 1, file);
-    fclose(file);
-    while (len > 0 && (unsigned char)key[len - 1] <= ' ') {
-        len--;
-    }
-    key[len] = '\0';
-    return len > 0 ? ST_OK : err_set(err, ST_INVAL, "admin.key_file %s holds no key", path);
-}
-
 enum status admin_routes_start(struct admin **ret, const struct config *cfg, struct hub *hub, struct err *err)
 {
     static struct admin_ctx ctx;
@@ -228,14 +209,14 @@ enum status admin_routes_start(struct admin **ret, const struct config *cfg, str
         {"POST", "/saga/v1/drain", false, on_drain, &ctx},
         {"GET", "/saga/v1/receipts/", false, on_receipt, &ctx},
     };
-    char key[KEY_BYTES];
+    char key[SECRET_BYTES] = "";
     struct admin_config admin = {.routes = routes, .route_count = sizeof(routes) / sizeof(routes[0])};
     enum status st = net_addr_parse(str_of(cfg->admin_listen), &admin.listen, err);
     if (st == ST_NOTFOUND) {
         st = err_set(err, ST_INVAL, "admin.listen %s: an address is expected, not a host name", cfg->admin_listen);
     }
-    if (st == ST_OK) {
-        st = read_key(cfg->admin_key_file, key, err);
+    if (st == ST_OK && cfg->admin_key_file[0] != '\0') {
+        st = secret_read(cfg->admin_key_file, key, err);
     }
     if (st != ST_OK) {
         return st;

@@ -27,6 +27,7 @@ static const char usage[] =
     "  explain REQUEST_ID          why a request went where it went\n"
     "  add-engine URL [--name N]   take an engine into service\n"
     "  remove-engine NAME          take one out; what runs on it is finished\n"
+    "  drain                       finish what runs, then exit (as SIGTERM)\n"
     "  metrics                     all metrics, Prometheus text\n"
     "  health                      is the process alive\n"
     "\n"
@@ -71,6 +72,7 @@ static const struct command commands[] = {
      .path = "/saga/v1/engines/",
      .takes_arg = true,
      .is_arg_in_path = true},
+    {.name = "drain", .method = "POST", .path = "/saga/v1/drain"},
     {.name = "metrics", .method = "GET", .path = "/metrics", .is_text = true},
     {.name = "health", .method = "GET", .path = "/health"},
 };

@@ -6,12 +6,13 @@
 #include "cli/hub.h"
 #include "cli/hub_inside.h"
 
+#include "common/io/reactor/tls.h"
 #include "common/rt/clock.h"
 #include "common/rt/log.h"
 
 #include <sys/epoll.h>
 
-enum { TICK_US = 100000, EVENTS_PER_STEP = 8, MAILBOX_SPARE = 4096, BATCH = 64 };
+enum { TICK_US = 100000, PUBLISH_TICKS = 5, EVENTS_PER_STEP = 8, MAILBOX_SPARE = 4096, BATCH = 64 };
 
 static struct coord_limits coord_limits_of(const struct config *cfg)
 {
@@ -54,6 +55,9 @@ static void tick(struct loop_timer *timer)
     uint64_t now_us = loop_now_us(hub->loop);
     atomic_store(&hub->ticked_at_us, now_us);
     hub_handle_tick(hub);
+    if (++hub->tick_count % PUBLISH_TICKS == 0) {
+        hub_publish(hub); /* breakers open and close between probes */
+    }
     log_flush(now_us, false);
     status_ignore(loop_timer_set(hub->loop, timer, now_us + TICK_US), "the timer was just in the heap");
 }
@@ -170,6 +174,7 @@ void hub_free(struct hub *hub)
     mailbox_free(hub->inbox);
     mem_free(mem_heap(), hub->queue, hub->queue_cap * sizeof(*hub->queue));
     mem_free(mem_heap(), hub->engines, hub->engine_cap * sizeof(struct hub_engine *));
+    tls_free(hub->tls);
     coord_core_free(hub->coord);
     agent_core_free(hub->agent);
     if (hub->record != NULL) {

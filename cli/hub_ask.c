@@ -2,13 +2,15 @@
 /* Questions from other threads, answered in the core's loop. */
 #include "cli/hub.h"
 #include "cli/hub_inside.h"
+#include "common/base/json.h"
 
 #include "common/io/reactor/net.h"
+#include "common/io/reactor/tls.h"
 #include "common/rt/log.h"
 #include "common/rt/metric.h"
+#include "common/rt/secret.h"
 
 #include <stdlib.h>
-#include <yyjson.h>
 
 
 enum { ANSWER_MAX = 1 << 24, SESSION_ROWS = 1000 };
@@ -35,20 +37,10 @@ static enum status engine_new(const struct config_engine *from, struct hub_engin
     engine->cfg.name = engine->name;
     engine->cfg.url = engine->url;
     engine->cfg.api_key_file = engine->key_file;
-    if (engine->key_file[0] != '\0') {
-        FILE *file = fopen(engine->key_file, "re");
-        size_t len = file == NULL ? 0 : fread(engine->key, 1, sizeof(engine->key) - 1, file);
-        if (file != NULL) {
-            fclose(file);
-        }
-        while (len > 0 && (unsigned char)engine->key[len - 1] <= ' ') {
-            len--;
-        }
-        engine->key[len] = '\0';
-        if (len == 0 || strcspn(engine->key, "\r\n") != len) {
-            hub_engine_unref(engine);
-            return err_set(err, ST_INVAL, "api_key_file %s: one line with a key is expected", from->api_key_file);
-        }
+    enum status st = engine->key_file[0] == '\0' ? ST_OK : secret_read(engine->key_file, engine->key, err);
+    if (st != ST_OK) {
+        hub_engine_unref(engine);
+        return st;
     }
     *ret = engine;
     return ST_OK;
@@ -65,6 +57,20 @@ static struct hub_engine *find_engine(const struct hub *hub, struct str name, ui
     return NULL;
 }
 
+/* The context for https engines comes with the first of them: it costs memory and start-up time. */
+static enum status give_tls(struct hub *hub, struct hub_engine *engine, struct err *err)
+{
+    if (!str_istarts(str_of(engine->url), STR("https:"))) {
+        return ST_OK;
+    }
+    enum status st = ST_OK;
+    if (hub->tls == NULL) {
+        st = tls_client_new(&hub->tls, hub->cfg->tls_upstream_ca_file, hub->cfg->tls_upstream_verify, err);
+    }
+    engine->tls = hub->tls;
+    return st;
+}
+
 static enum status add_engine(struct hub *hub, struct hub_engine *engine, struct err *err)
 {
     uint32_t idx = 0;
@@ -76,6 +82,10 @@ static enum status add_engine(struct hub *hub, struct hub_engine *engine, struct
     }
     if (hub->engine_count >= CONFIG_ENGINES_MAX) {
         return err_set(err, ST_FULL, "no more than %d engines", CONFIG_ENGINES_MAX);
+    }
+    enum status st = give_tls(hub, engine, err);
+    if (st != ST_OK) {
+        return st;
     }
     struct hub_engine **grown =
         hub->engine_count < hub->engine_cap ? hub->engines : mem_resize(mem_heap(), hub->engines, hub->engine_cap * sizeof(*grown),
@@ -168,6 +178,38 @@ static enum status write_status(const struct hub *hub, struct buf *out)
     return st == ST_OK ? buf_add_str(out, STR("}")) : st;
 }
 
+static unsigned health_of(struct str state)
+{
+    if (str_eq(state, STR("up"))) {
+        return METRIC_HEALTH_UP;
+    }
+    return str_eq(state, STR("half_open")) ? METRIC_HEALTH_HALF_OPEN : METRIC_HEALTH_DOWN;
+}
+
+/* Engines by health, out of the core's own list. */
+static void count_engines(const struct hub *hub)
+{
+    uint64_t counts[METRIC_HEALTH_COUNT] = {0};
+    struct buf json;
+    buf_init(&json, mem_heap(), ANSWER_MAX);
+    enum status st = coord_core_write_engines(hub->coord, loop_now_us(hub->loop), &json);
+    yyjson_doc *doc = st == ST_OK ? yyjson_read(json.p, json.len, 0) : NULL;
+    yyjson_val *engine = NULL;
+    size_t idx = 0;
+    size_t max = 0;
+    yyjson_arr_foreach(yyjson_doc_get_root(doc), idx, max, engine) {
+        struct str state = {0};
+        if (json_get_str(engine, "state", &state)) {
+            counts[health_of(state)]++;
+        }
+    }
+    for (unsigned i = 0; i < METRIC_HEALTH_COUNT; i++) {
+        metric_set(METRIC_ENGINES, i, 0, counts[i]);
+    }
+    yyjson_doc_free(doc);
+    buf_fini(&json);
+}
+
 static void refresh_metrics(const struct hub *hub)
 {
     const struct coord_counters *counters = coord_core_counters(hub->coord);
@@ -180,6 +222,11 @@ static void refresh_metrics(const struct hub *hub)
     metric_set(METRIC_RETRIES_DENIED, 0, 0, counters->retries_denied_budget);
     metric_set(METRIC_PLACED, METRIC_BRANCH_HOME, 0, counters->home_hits);
     metric_set(METRIC_PLACED, METRIC_BRANCH_LEFT_HOME, 0, counters->home_moves);
+    metric_set(METRIC_PLACED, METRIC_BRANCH_BIRTH, 0, counters->session_new);
+    metric_set(METRIC_PLACED, METRIC_BRANCH_RETRY, 0, counters->retries);
+    metric_set(METRIC_TABLE_FULL, METRIC_TABLE_SESSIONS, 0, counters->sessions_full);
+    metric_set(METRIC_TABLE_FULL, METRIC_TABLE_REQUESTS, 0, counters->requests_full);
+    count_engines(hub);
     metric_set(METRIC_LOG_LOST, 0, 0, log_lost_count());
     uint32_t queued = 0;
     for (uint32_t i = 0; i < hub->engine_count; i++) {

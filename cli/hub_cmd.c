@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/hub_inside.h"
 
+#include "common/base/hash.h"
 #include "common/rt/log.h"
 
 
@@ -35,7 +36,7 @@ void hub_cmd_drop(struct hub_cmd *cmd)
 static void add_engine(struct front *front, const struct hub_cmd *cmd)
 {
     struct err err = {0};
-    if (front_add_engine(front, cmd->engine, &cmd->entry->cfg, cmd->entry->key, &err) != ST_OK) {
+    if (front_add_engine(front, cmd->engine, &cmd->entry->cfg, cmd->entry->key, cmd->entry->tls, &err) != ST_OK) {
         log_error("hub", "engine cannot be used name=%s why=%s", cmd->entry->name, log_quote(str_of(err.text)).text);
     }
 }
@@ -107,13 +108,22 @@ void hub_send(struct hub *hub, uint32_t lane, struct hub_cmd *cmd)
     }
 }
 
+static bool has_news(struct hub *hub, const struct buf *json, bool is_ready)
+{
+    uint64_t print = hash_bytes(json->p, json->len, is_ready ? 1 : 0);
+    bool is_new = print != hub->published_print;
+    hub->published_print = print;
+    return is_new;
+}
+
 void hub_publish(struct hub *hub)
 {
     struct buf json;
     bool is_ready = coord_core_is_ready(hub->coord);
     buf_init(&json, mem_heap(), MODELS_BYTES);
     atomic_store(&hub->is_ready, is_ready);
-    if (coord_core_write_models(hub->coord, &json) == ST_OK && buf_add(&json, "", 1) == ST_OK) {
+    if (coord_core_write_models(hub->coord, &json) == ST_OK && buf_add(&json, "", 1) == ST_OK &&
+        has_news(hub, &json, is_ready)) {
         for (uint32_t i = 0; i < hub->lane_count; i++) {
             struct hub_cmd cmd = {.kind = HUB_CMD_MODELS, .flag = is_ready, .text = hub_text_copy(json.p)};
             if (cmd.text.p != NULL) {

@@ -26,14 +26,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LISTENS_MAX = 16, WAIT_MS = 20, MALLOC_MMAP_BYTES = 262144, MALLOC_TRIM_BYTES = 1048576 };
+enum { CONFIGS_MAX = 16, LISTENS_MAX = 16, WAIT_MS = 20, MALLOC_MMAP_BYTES = 262144, MALLOC_TRIM_BYTES = 1048576 };
 
 struct serve {
     struct serve_args args;
-    struct config cfgs[2];           /* the one in force, and the one a reload fills */
+    struct config cfgs[CONFIGS_MAX]; /* the one in force and those before it: loops may still look at them */
     int cfg_idx;
     struct tls_ctx *server_tls;
-    struct tls_ctx *client_tls;
     struct loop *core_loop;          /* of the hub; the gateway's own with one loop */
     struct thread core_thread;
     struct loop *loops[HUB_LANES_MAX];
@@ -58,6 +57,7 @@ static void block_signals(sigset_t *ret)
     sigaddset(ret, SIGTERM);
     sigaddset(ret, SIGINT);
     sigaddset(ret, SIGHUP);
+    sigaddset(ret, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, ret, NULL);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGPIPE, &ignore, NULL);
@@ -72,13 +72,6 @@ static enum status make_tls(struct serve *serve, const struct config *cfg, struc
     if (st == ST_OK && !cfg->tls_upstream_verify) {
         log_warn("serve", "certificates of https engines are not checked (tls.upstream_verify is off)");
     }
-    bool wants_client = false;
-    for (size_t i = 0; i < cfg->engine_count; i++) {
-        wants_client = wants_client || str_istarts(str_of(cfg->engines[i].url), STR("https:"));
-    }
-    if (st == ST_OK && (wants_client || cfg->tls_upstream_ca_file[0] != '\0')) {
-        st = tls_client_new(&serve->client_tls, cfg->tls_upstream_ca_file, cfg->tls_upstream_verify, err);
-    }
     return st;
 }
 
@@ -87,8 +80,7 @@ static enum status make_front(struct serve *serve, uint32_t idx, const struct co
     struct front_opts opts = {.loop = serve->loops[idx],
                               .cfg = cfg,
                               .loop_idx = (uint8_t)idx,
-                              .server_tls = serve->server_tls,
-                              .client_tls = serve->client_tls};
+                              .server_tls = serve->server_tls};
     enum status st = hub_add_lane(serve->hub, serve->loops[idx], &opts.port);
     if (st != ST_OK) {
         return err_set(err, st, "loop %u: %s", idx, status_text(st));
@@ -245,17 +237,64 @@ static void report_key(void *ctx, const char *key)
     log_warn("serve", "changed, but needs a restart key=%s", key);
 }
 
+static bool has_engine(const struct config *cfg, const struct config_engine *engine)
+{
+    for (size_t i = 0; i < cfg->engine_count; i++) {
+        const struct config_engine *other = &cfg->engines[i];
+        if (strcmp(other->name, engine->name) == 0 && strcmp(other->url, engine->url) == 0 &&
+            strcmp(other->api_key_file, engine->api_key_file) == 0 && other->kind == engine->kind &&
+            other->max_running == engine->max_running) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void engine_done(void *ctx, enum status st, const struct err *err, struct buf *out)
+{
+    (void)ctx;
+    (void)out;
+    if (st != ST_OK && st != ST_CLOSED) {
+        log_error("serve", "engine not changed why=%s", log_quote(str_of(err->text)).text);
+    }
+}
+
+static void ask_engine(struct serve *serve, const struct hub_question *question)
+{
+    struct err err = {0};
+    if (hub_ask(serve->hub, question, engine_done, NULL, &err) != ST_OK) {
+        log_error("serve", "engine not changed why=%s", log_quote(str_of(err.text)).text);
+    }
+}
+
+/* Engines that left the file go (what runs on them is finished), new ones come. Those added by the admin port stay. */
+static void reload_engines(struct serve *serve, const struct config *old, const struct config *next)
+{
+    for (size_t i = 0; i < old->engine_count; i++) {
+        if (!has_engine(next, &old->engines[i])) {
+            struct hub_question question = {.kind = HUB_ASK_REMOVE_ENGINE, .text = str_of(old->engines[i].name)};
+            ask_engine(serve, &question);
+        }
+    }
+    for (size_t i = 0; i < next->engine_count; i++) {
+        if (!has_engine(old, &next->engines[i])) {
+            struct hub_question question = {.kind = HUB_ASK_ADD_ENGINE, .engine = &next->engines[i]};
+            ask_engine(serve, &question);
+        }
+    }
+}
+
 static void reload(struct serve *serve)
 {
     struct config *old = &serve->cfgs[serve->cfg_idx];
-    struct config *next = &serve->cfgs[1 - serve->cfg_idx];
+    struct config *next = &serve->cfgs[(serve->cfg_idx + 1) % CONFIGS_MAX];
     struct serve_args args;
     struct err err = {0};
     if (serve->args.config_file == NULL) {
         log_warn("serve", "SIGHUP without --config: nothing to read");
         return;
     }
-    config_fini(next); /* the one before last: no loop uses it any more */
+    config_fini(next); /* CONFIGS_MAX reloads old */
     if (config_defaults(next, mem_heap()) != ST_OK ||
         serve_args_read(&args, next, serve->args.argc, serve->args.argv) != ST_OK) {
         log_error("serve", "reload refused: the old configuration stays in force");
@@ -266,14 +305,15 @@ static void reload(struct serve *serve)
         log_error("serve", "reload refused: %s", err.text);
         return;
     }
-    serve->cfg_idx = 1 - serve->cfg_idx;
+    serve->cfg_idx = (serve->cfg_idx + 1) % CONFIGS_MAX;
+    reload_engines(serve, old, next);
     log_set_level((enum config_log_level)next->log_level);
     size_t fixed = config_diff_not_reloadable(old, next, report_key, NULL);
     log_info("serve", "configuration reloaded file=%s not_reloadable=%zu", serve->args.config_file, fixed);
 }
 
-/* Until everything has ended, the deadline, or a second signal (false). */
-static bool wait_for_drain(struct serve *serve, const sigset_t *signals)
+/* Until everything has ended, the deadline, or one signal more than there may be (false). */
+static bool wait_for_drain(struct serve *serve, const sigset_t *signals, int spare_signals)
 {
     const struct config *cfg = &serve->cfgs[serve->cfg_idx];
     uint64_t until_us = clock_now_us() + cfg->drain_timeout_ms * 1000;
@@ -281,7 +321,7 @@ static bool wait_for_drain(struct serve *serve, const sigset_t *signals)
     bool is_settled = false;
     while (clock_now_us() < until_us) {
         int sig = sigtimedwait(signals, NULL, &pause);
-        if (sig == SIGTERM || sig == SIGINT) {
+        if ((sig == SIGTERM || sig == SIGINT) && spare_signals-- == 0) {
             log_warn("serve", "second signal: exit at once in_flight=%u", hub_in_flight(serve->hub));
             return false;
         }
@@ -297,12 +337,11 @@ static bool wait_for_drain(struct serve *serve, const sigset_t *signals)
 
 static int serve_signals(struct serve *serve, const sigset_t *signals)
 {
-    for (;;) {
-        int sig = sigwaitinfo(signals, NULL);
+    int sig = 0;
+    while (sig != SIGTERM && sig != SIGINT && sig != SIGUSR1) {
+        sig = sigwaitinfo(signals, NULL);
         if (sig == SIGHUP) {
             reload(serve);
-        } else if (sig == SIGTERM || sig == SIGINT) {
-            break;
         }
     }
     struct err err = {0};
@@ -312,7 +351,8 @@ static int serve_signals(struct serve *serve, const sigset_t *signals)
         log_error("serve", "cannot drain: %s", err.text);
         return CMD_FAILED;
     }
-    bool is_clean = wait_for_drain(serve, signals);
+    bool is_asked = sig == SIGUSR1; /* by the admin port: the SIGTERM that follows it is the first */
+    bool is_clean = wait_for_drain(serve, signals, is_asked ? 1 : 0);
     log_info("serve", "stopped");
     return is_clean ? CMD_OK : CMD_FAILED;
 }
@@ -355,9 +395,9 @@ static void stop(struct serve *serve)
         loop_free(serve->core_loop);
     }
     tls_free(serve->server_tls);
-    tls_free(serve->client_tls);
-    config_fini(&serve->cfgs[0]);
-    config_fini(&serve->cfgs[1]);
+    for (int i = 0; i < CONFIGS_MAX; i++) {
+        config_fini(&serve->cfgs[i]);
+    }
     log_flush(clock_now_us(), true);
 }
 

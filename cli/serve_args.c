@@ -112,6 +112,10 @@ static enum status apply(struct serve_args *args, struct config *cfg, char liste
     case OPT_ADMIN:
         return set(cfg, "admin.listen", optarg);
     case OPT_ENGINE:
+        if (!args->has_engine) { /* flags replace what the file says */
+            args->has_engine = true;
+            cfg->engine_count = 0;
+        }
         return config_add_engine(cfg, optarg, &err) == ST_OK ? ST_OK : complain(&err, "--engine");
     case OPT_ENGINES:
         return read_sim(args, optarg);

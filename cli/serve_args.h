@@ -14,6 +14,7 @@ struct serve_args {
     const char *ready_file;
     uint32_t sim_count; /* --engines sim:N */
     double sim_speed;   /* --sim-speed X */
+    bool has_engine;    /* --engine was given: the engines of the file are not used */
     bool wants_help;
 };
 

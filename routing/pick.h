@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which engine gets a step: its home while that is not clearly behind, else the least cost; between
- * near-equals the session's own order decides, so that births spread and replicas agree. PURE.
- * THREAD: any. */
+/* Which engine gets a step: its home while that is not clearly behind, else the least cost;
+ * between near-equals the session's own order decides, so that births spread and replicas agree.
+ * PURE. THREAD: any. */
 #ifndef ROUTING_PICK_H
 #define ROUTING_PICK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rendezvous (highest random weight) hashing: each key orders the engines its own way, so that a
- * lost engine moves only its own keys and a new one takes an equal part from everybody. PURE.
- * THREAD: any. */
+ * lost engine moves only its own keys and a new one takes an equal part from everybody.
+ * PURE. THREAD: any. */
 #ifndef ROUTING_RENDEZVOUS_H
 #define ROUTING_RENDEZVOUS_H
 

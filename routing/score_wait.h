@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expected wait of a step on an engine, from what we sent there ourselves: no gauge of the engine
- * is needed, so nothing is stale and a burst sees its own first half. PURE. THREAD: any. */
+ * is needed, so nothing is stale and a burst sees its own first half.
+ * PURE. THREAD: any. */
 #ifndef ROUTING_SCORE_WAIT_H
 #define ROUTING_SCORE_WAIT_H
 
@@ -23,8 +24,7 @@
  *     f  fail_ratio      recent share of failures; F = ROUTE_FAIL_PENALTY_US
  *
  * Prefill is done one prompt after the other, so P counts in full; decoding shares the engine: S
- * slots finish S steps per s. Source: ours (Little's law for the second term); docs/formulas.md#F2.
- */
+ * slots finish S steps per s. Source: ours (Little's law); docs/formulas.md#F2. */
 double route_wait_us(const struct route_engine *engine);
 
 /* Cost of putting the step there, us; the least wins.

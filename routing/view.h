@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one decision looks at: the engines that may take a step, and the step. Plain data, filled by
- * the caller for the call; engines that may not take it (other model, ill, drained, already tried)
- * are simply not in it. PURE. THREAD: any. */
+/* What one decision looks at: the engines that may take a step, and the step. Plain data, filled
+ * by the caller for the call; engines that may not take it (other model, ill, drained, already
+ * tried) are simply not in it.
+ * PURE. THREAD: any. */
 #ifndef ROUTING_VIEW_H
 #define ROUTING_VIEW_H
 

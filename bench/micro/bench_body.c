@@ -15,7 +15,7 @@ static void must(enum status st)
 {
     if (st != ST_OK) {
         (void)fprintf(stderr, "bench_body: %s\n", status_text(st));
-        exit(1);
+        exit(1); /* NOLINT(concurrency-mt-unsafe): one thread */
     }
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. options, trace, plan; 2. an event loop with the replay, the progress and a descriptor for signals;
+/* Happy path: 1. options, trace, plan; 2. an event loop with the replay, the progress and a
+ * descriptor for signals;
  * 3. the replay ends the loop; 4. the result is printed.
- * Failures: bad options or trace: a message, nothing is sent; no server: the same after trying; a first Ctrl-C ends the
- * loop early and prints what there is, a second one ends the program. */
+ * Failures: bad options or trace: a message, nothing is sent; no server: the same after trying; a
+ * first Ctrl-C ends the loop early and prints what there is, a second one ends the program. */
 #include "bench/replay/command.h"
 
 #include "bench/replay/live.h"
@@ -192,5 +193,8 @@ int replay_command(int argc, char **argv)
     }
     bool is_clean = st == ST_OK && replay_stats(cmd.replay)->step_failed == 0;
     release(&cmd);
+    if (st == ST_INVAL) {
+        return EXIT_USAGE;
+    }
     return is_clean ? EXIT_FINE : EXIT_FAILURES;
 }

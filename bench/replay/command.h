@@ -4,7 +4,8 @@
 #ifndef BENCH_REPLAY_COMMAND_H
 #define BENCH_REPLAY_COMMAND_H
 
-/* argv[0] is the subcommand's name. Returns the exit code: 0 all steps were answered, 1 not, 2 called wrongly. */
+/* argv[0] is the subcommand's name. Returns the exit code: 0 all steps were answered, 1 not, 2
+ * called wrongly. */
 int replay_command(int argc, char **argv);
 
 #endif

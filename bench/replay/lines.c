@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. the first two bytes say whether it is gzip; 2. raw bytes come from the file or the memory;
+/* Happy path: 1. the first two bytes say whether it is gzip; 2. raw bytes come from the file or the
+ * memory;
  * 3. gzip is inflated into out[], plain bytes are copied there; 4. lines are cut off out[].
- * Failures: read error, broken or cut gzip, a line or a total over its limit: the reader says which and stops. */
+ * Failures: read error, broken or cut gzip, a line or a total over its limit: the reader says which
+ * and stops. */
 #include "bench/replay/lines.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <zlib.h>
 
-enum { RAW_BYTES = 32768, OUT_BYTES = 2 * LINES_LINE_MAX };
+enum { RAW_BYTES = 32768, OUT_BYTES = 2 * LINES_LINE_MAX, ERROR_BYTES = 64 };
 
 struct lines {
-    FILE *file;          /* NULL: memory */
-    struct str rest;     /* memory not read yet */
+    FILE *file;      /* NULL: memory */
+    struct str rest; /* memory not read yet */
     z_stream z;
-    uint64_t number;     /* lines returned */
-    uint64_t total;      /* bytes that went through out */
-    size_t begin;        /* unread part of out: [begin, end) */
+    uint64_t number; /* lines returned */
+    uint64_t total;  /* bytes that went through out */
+    size_t begin;    /* unread part of out: [begin, end) */
     size_t end;
     bool is_gzip;
-    bool is_inside;      /* inside a gzip member */
+    bool is_inside; /* inside a gzip member */
     bool has_started;
-    bool is_raw_done;    /* no more raw bytes */
+    bool is_raw_done; /* no more raw bytes */
     unsigned char raw[RAW_BYTES];
     char out[OUT_BYTES];
 };
+
+static const char *error_text(int number, char text[ERROR_BYTES])
+{
+    return strerror_r(number, text, ERROR_BYTES);
+}
 
 static enum status lines_new(struct lines **ret, struct err *err)
 {
@@ -38,9 +45,10 @@ static enum status lines_new(struct lines **ret, struct err *err)
 
 enum status lines_open(struct lines **ret, const char *path, struct err *err)
 {
+    char text[ERROR_BYTES];
     FILE *file = fopen(path, "rbe");
     if (file == NULL) {
-        return err_set(err, ST_IO, "cannot open %s: %s", path, strerror(errno));
+        return err_set(err, ST_IO, "cannot open %s: %s", path, error_text(errno, text));
     }
     enum status st = lines_new(ret, err);
     if (st != ST_OK) {
@@ -74,16 +82,18 @@ void lines_close(struct lines *lines)
     mem_free(mem_heap(), lines, sizeof(*lines));
 }
 
-/* More raw bytes into z.next_in, behind what is there (which is nothing, or one byte at the start). */
+/* More raw bytes into z.next_in, behind what is there (which is nothing, or one byte at the start).
+ */
 static enum status fetch(struct lines *lines, struct err *err)
 {
+    char text[ERROR_BYTES];
     size_t kept = lines->z.avail_in;
     size_t n = 0;
     memmove(lines->raw, lines->z.next_in == NULL ? lines->raw : lines->z.next_in, kept);
     if (lines->file != NULL) {
         n = fread(lines->raw + kept, 1, RAW_BYTES - kept, lines->file);
         if (n == 0 && ferror(lines->file) != 0) {
-            return err_set(err, ST_IO, "cannot read the trace: %s", strerror(errno));
+            return err_set(err, ST_IO, "cannot read the trace: %s", error_text(errno, text));
         }
     } else if (lines->rest.len > 0) {
         n = lines->rest.len < RAW_BYTES - kept ? lines->rest.len : RAW_BYTES - kept;

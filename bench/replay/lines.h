@@ -20,8 +20,9 @@ MUST_CHECK enum status lines_open(struct lines **ret, const char *path, struct e
 MUST_CHECK enum status lines_open_mem(struct lines **ret, struct str data, struct err *err);
 void lines_close(struct lines *lines);
 
-/* The next line without its end (LF or CRLF), borrowed until the next call. ST_CLOSED: there is none.
- * ST_TOOBIG: longer than LINES_LINE_MAX, or LINES_TOTAL_MAX exceeded. ST_PROTO: broken gzip data. ST_IO. All with err. */
+/* The next line without its end (LF or CRLF), borrowed until the next call. ST_CLOSED: there is
+ * none. ST_TOOBIG: longer than LINES_LINE_MAX, or LINES_TOTAL_MAX exceeded. ST_PROTO: broken gzip
+ * data. ST_IO. All with err. */
 MUST_CHECK enum status lines_next(struct lines *lines, struct str *ret, struct err *err);
 
 /* Number of the line returned last, from 1. */

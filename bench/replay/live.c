@@ -33,7 +33,8 @@ static void look(struct live *live)
     }
     double rate = (double)(deltas - live->last_deltas) / (now_s - live->last_s);
     bool is_first = live->last_deltas == 0;
-    report->tokens_per_s = is_first ? rate : report->tokens_per_s + RATE_WEIGHT * (rate - report->tokens_per_s);
+    report->tokens_per_s =
+        is_first ? rate : report->tokens_per_s + RATE_WEIGHT * (rate - report->tokens_per_s);
     live->last_s = now_s;
     live->last_deltas = deltas;
 }
@@ -73,7 +74,10 @@ static void tick(struct loop_timer *timer)
     set_timer(live);
 }
 
-enum status live_start(struct live *live, struct loop *loop, const struct report *report, live_update_fn update,
+enum status live_start(struct live *live,
+                       struct loop *loop,
+                       const struct report *report,
+                       live_update_fn update,
                        void *ctx)
 {
     *live = (struct live){.report = *report, .update = update, .ctx = ctx, .timer.fn = tick};

@@ -19,13 +19,16 @@ struct live {
     struct buf text;
     bool is_table;
     bool has_drawn;
-    double last_s;            /* stats->elapsed_s at the last look */
+    double last_s; /* stats->elapsed_s at the last look */
     uint64_t last_deltas;
 };
 
 /* Starts (does nothing when opts->is_quiet). report's fixed parts are copied. ST_NOMEM. */
-MUST_CHECK enum status live_start(struct live *live, struct loop *loop, const struct report *report,
-                                  live_update_fn update, void *ctx);
+MUST_CHECK enum status live_start(struct live *live,
+                                  struct loop *loop,
+                                  const struct report *report,
+                                  live_update_fn update,
+                                  void *ctx);
 /* Draws a last time and stops. Fine on a zeroed one. */
 void live_stop(struct live *live);
 

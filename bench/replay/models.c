@@ -42,15 +42,20 @@ static void read_answer(struct models *models)
 {
     struct err err = {0};
     char name[MODELS_NAME_BYTES] = "";
-    yyjson_doc *doc = models->body.len == 0 ? NULL : yyjson_read(models->body.p, models->body.len, 0);
+    yyjson_doc *doc =
+        models->body.len == 0 ? NULL : yyjson_read(models->body.p, models->body.len, 0);
     yyjson_val *data = yyjson_obj_get(yyjson_doc_get_root(doc), "data");
     struct str id = {NULL, 0};
     if (models->status != 200) {
         char text[STREAM_ERROR_BYTES];
         stream_error_text(buf_str(&models->body), text);
-        status_ignore(err_set(&err, ST_IO, "/v1/models: status %d: %s", models->status, text), "passed on");
-    } else if (!json_get_str(yyjson_arr_get_first(data), "id", &id) || id.len == 0 || id.len >= sizeof(name)) {
-        status_ignore(err_set(&err, ST_NOTFOUND, "/v1/models names no model; give one with --model"), "passed on");
+        status_ignore(err_set(&err, ST_IO, "/v1/models: status %d: %s", models->status, text),
+                      "passed on");
+    } else if (!json_get_str(yyjson_arr_get_first(data), "id", &id) || id.len == 0 ||
+               id.len >= sizeof(name)) {
+        status_ignore(
+            err_set(&err, ST_NOTFOUND, "/v1/models names no model; give one with --model"),
+            "passed on");
     } else {
         (void)str_copy(name, sizeof(name), id);
     }
@@ -62,7 +67,8 @@ static void on_data(void *ctx, const struct iovec *iov, int n, bool is_last)
 {
     struct models *models = ctx;
     for (int i = 0; i < n; i++) {
-        status_ignore(buf_add(&models->body, iov[i].iov_base, iov[i].iov_len), "a cut body is no JSON");
+        status_ignore(buf_add(&models->body, iov[i].iov_base, iov[i].iov_len),
+                      "a cut body is no JSON");
     }
     if (is_last) {
         read_answer(models);
@@ -72,29 +78,37 @@ static void on_data(void *ctx, const struct iovec *iov, int n, bool is_last)
 static void on_fail(void *ctx, enum http_fail why)
 {
     struct err err = {0};
-    bool is_connect = why == HTTP_FAIL_RESOLVE || why == HTTP_FAIL_CONNECT || why == HTTP_FAIL_CONNECT_TIMEOUT;
-    status_ignore(err_set(&err, ST_IO, is_connect ? "cannot connect" : "no usable answer to GET /v1/models"),
-                  "passed on");
+    bool is_connect =
+        why == HTTP_FAIL_RESOLVE || why == HTTP_FAIL_CONNECT || why == HTTP_FAIL_CONNECT_TIMEOUT;
+    status_ignore(
+        err_set(&err, ST_IO, is_connect ? "cannot connect" : "no usable answer to GET /v1/models"),
+        "passed on");
     finish(ctx, "", &err);
 }
 
 static const struct http_call_ops call_ops = {on_head, on_data, on_fail};
 
-static enum status make_head(struct models *models, struct http_endpoint *endpoint, const char *api_key)
+static enum status
+make_head(struct models *models, struct http_endpoint *endpoint, const char *api_key)
 {
     struct str prefix = http_endpoint_prefix(endpoint);
     struct str host = http_endpoint_host(endpoint);
     bool has_v1 = prefix.len >= 3 && memcmp(prefix.p + prefix.len - 3, "/v1", 3) == 0;
-    enum status st = buf_add_fmt(&models->head, "GET %.*s%s/models HTTP/1.1\r\nHost: %.*s\r\nUser-Agent: saga-bench\r\n",
-                                 (int)prefix.len, prefix.p, has_v1 ? "" : "/v1", (int)host.len, host.p);
+    enum status st = buf_add_fmt(
+        &models->head, "GET %.*s%s/models HTTP/1.1\r\nHost: %.*s\r\nUser-Agent: saga-bench\r\n",
+        (int)prefix.len, prefix.p, has_v1 ? "" : "/v1", (int)host.len, host.p);
     if (st == ST_OK && api_key != NULL) {
         st = buf_add_fmt(&models->head, "Authorization: Bearer %s\r\n", api_key);
     }
     return st == ST_OK ? buf_add_str(&models->head, STR("\r\n")) : st;
 }
 
-enum status models_ask(struct http_endpoint *endpoint, struct loop *loop, const char *api_key, models_done_fn done,
-                       void *ctx, struct models **ret)
+enum status models_ask(struct http_endpoint *endpoint,
+                       struct loop *loop,
+                       const char *api_key,
+                       models_done_fn done,
+                       void *ctx,
+                       struct models **ret)
 {
     struct models *models = mem_calloc(mem_heap(), 1, sizeof(*models));
     if (models == NULL) {

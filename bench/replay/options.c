@@ -3,18 +3,25 @@
 
 #include "common/base/str.h"
 
-static const char HELP[] =
+static const char help_text[] =
     "usage: saga bench --url URL [OPTIONS]\n"
     "\n"
-    "Replays recorded agent sessions against an OpenAI-compatible server: prompts of the recorded lengths that share\n"
-    "prefixes as recorded, the recorded waits between steps, sub-agents, streamed answers. Reports time to first token,\n"
-    "time between tokens, task completion time (TCT), cached prompt tokens (beside what one engine with unlimited KV\n"
+    "Replays recorded agent sessions against an OpenAI-compatible server: prompts of the recorded "
+    "lengths that share\n"
+    "prefixes as recorded, the recorded waits between steps, sub-agents, streamed answers. Reports "
+    "time to first token,\n"
+    "time between tokens, task completion time (TCT), cached prompt tokens (beside what one engine "
+    "with unlimited KV\n"
     "memory would serve from its cache), and errors. Ctrl-C stops and prints what there is.\n"
     "\n"
-    "  --url URL             server, with or without /v1; given several times: several engines, see --spread\n"
-    "  --spread HOW          with several URLs: session (default, each session has one), random, round_robin (per step)\n"
-    "  --trace FILE          agent steps, JSON lines, plain or gzip (default: a sample of 100 sessions, built in)\n"
-    "  --sessions N          root sessions to run (default: all; more than there are: copies with other text)\n"
+    "  --url URL             server, with or without /v1; given several times: several engines, "
+    "see --spread\n"
+    "  --spread HOW          with several URLs: session (default, each session has one), random, "
+    "round_robin (per step)\n"
+    "  --trace FILE          agent steps, JSON lines, plain or gzip (default: a sample of 100 "
+    "sessions, built in)\n"
+    "  --sessions N          root sessions to run (default: all; more than there are: copies with "
+    "other text)\n"
     "  --max-steps N         only the first N steps of a session\n"
     "  --arrivals HOW        poisson (default) or burst\n"
     "  --burst N             sessions that arrive together (burst; default 10)\n"
@@ -23,13 +30,16 @@ static const char HELP[] =
     "  --max-gap S           recorded waits are cut to S seconds first (default 60)\n"
     "  --scale-tokens F      lengths are multiplied by F (default 1)\n"
     "  --tenants N           sessions belong to N tenants: a key and an x-tenant-id header each\n"
-    "  --session-header W    on: send x-session-id; off (default): the server must know a session by its prompt\n"
+    "  --session-header W    on: send x-session-id; off (default): the server must know a session "
+    "by its prompt\n"
     "  --model NAME          default: the first of /v1/models\n"
     "  --api-key KEY         sent as a bearer token (with --tenants: KEY-0, KEY-1, ...)\n"
     "  --max-in-flight N     steps at once (default 512)\n"
     "  --timeout S           of a step, in seconds (default 600)\n"
-    "  --retry N             try a step up to N times more after 429, 503 (Retry-After is obeyed) or no connection\n"
-    "  --ignore-eos W        on (default): send ignore_eos, so that engines which know it answer with the recorded\n"
+    "  --retry N             try a step up to N times more after 429, 503 (Retry-After is obeyed) "
+    "or no connection\n"
+    "  --ignore-eos W        on (default): send ignore_eos, so that engines which know it answer "
+    "with the recorded\n"
     "                        lengths; off: for servers that refuse fields they do not know\n"
     "  --insecure            do not check https certificates\n"
     "  --seed N              of arrivals, texts, choices (default 1)\n"
@@ -39,7 +49,7 @@ static const char HELP[] =
 
 const char *options_help(void)
 {
-    return HELP;
+    return help_text;
 }
 
 static const char *const arrivals_names[] = {"poisson", "burst"};
@@ -72,49 +82,45 @@ struct switch_option {
     bool *target;
 };
 
-static enum status read_choice(const char *name,
+/* The place of value among names [count], 2 or 3. */
+static enum status read_choice(const char *option,
                                const char *value,
                                const char *const *names,
-                               size_t count,
+                               int count,
+                               int *ret,
                                struct err *err)
 {
-    size_t at = 0;
-    while (at < count && strcmp(value, names[at]) != 0) {
-        at++;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(value, names[i]) == 0) {
+            *ret = i;
+            return ST_OK;
+        }
     }
-    if (at < count) {
-        return ST_OK;
-    }
-    return err_set(err, ST_INVAL, "%s %s: must be %s, %s%s%s", name, value, names[0], names[1], count > 2 ? " or " : "",
-                   count > 2 ? names[2] : "");
+    return err_set(err, ST_INVAL, "%s %s: must be %s, %s%s%s", option, value, names[0], names[1],
+                   count > 2 ? " or " : "", count > 2 ? names[2] : "");
 }
 
-static int index_of(const char *value, const char *const *names)
-{
-    int at = 0;
-    while (strcmp(value, names[at]) != 0) {
-        at++;
-    }
-    return at;
-}
-
-static enum status read_enum(struct replay_options *opts, const char *name, const char *value, bool *ret_is_known,
+static enum status read_enum(struct replay_options *opts,
+                             const char *name,
+                             const char *value,
+                             bool *ret_is_known,
                              struct err *err)
 {
     enum status st = ST_OK;
+    int at = 0;
     *ret_is_known = true;
     if (strcmp(name, "--arrivals") == 0) {
-        st = read_choice(name, value, arrivals_names, 2, err);
-        opts->arrivals = st == ST_OK ? (enum options_arrivals)index_of(value, arrivals_names) : opts->arrivals;
+        st = read_choice(name, value, arrivals_names, 2, &at, err);
+        opts->arrivals = (enum options_arrivals)at;
     } else if (strcmp(name, "--spread") == 0) {
-        st = read_choice(name, value, spread_names, 3, err);
-        opts->spread = st == ST_OK ? (enum options_spread)index_of(value, spread_names) : opts->spread;
+        st = read_choice(name, value, spread_names, 3, &at, err);
+        opts->spread = (enum options_spread)at;
     } else if (strcmp(name, "--session-header") == 0) {
-        st = read_choice(name, value, switch_names, 2, err);
-        opts->has_session_header = strcmp(value, "on") == 0;
+        st = read_choice(name, value, switch_names, 2, &at, err);
+        opts->has_session_header = at == 1;
     } else if (strcmp(name, "--ignore-eos") == 0) {
-        st = read_choice(name, value, switch_names, 2, err);
-        opts->ignores_eos = strcmp(value, "on") == 0;
+        st = read_choice(name, value, switch_names, 2, &at, err);
+        opts->ignores_eos = at == 1;
     } else {
         *ret_is_known = false;
     }
@@ -137,8 +143,8 @@ static enum status read_value(const struct value_option *option, const char *val
         number = (double)whole;
     }
     if (!is_fine || number < option->min || number > option->max) {
-        return err_set(err, ST_INVAL, "%s %s: must be a%s number from %g to %g", option->name, value,
-                       option->f64 != NULL ? "" : " whole", option->min, option->max);
+        return err_set(err, ST_INVAL, "%s %s: must be a%s number from %g to %g", option->name,
+                       value, option->f64 != NULL ? "" : " whole", option->min, option->max);
     }
     if (option->f64 != NULL) {
         *option->f64 = number;
@@ -160,7 +166,8 @@ static enum status add_url(struct replay_options *opts, const char *url, struct 
 }
 
 /* The option at argv[*at] that takes a value; *at moves to the value. */
-static enum status parse_valued(struct replay_options *opts, int argc, char **argv, int *at, struct err *err)
+static enum status
+parse_valued(struct replay_options *opts, int argc, char **argv, int *at, struct err *err)
 {
     const struct value_option options[] = {
         {"--trace", .text = &opts->trace},
@@ -204,9 +211,9 @@ static enum status parse_valued(struct replay_options *opts, int argc, char **ar
 static bool parse_switch(struct replay_options *opts, const char *name)
 {
     const struct switch_option switches[] = {
-        {"--json", &opts->is_json},         {"--quiet", &opts->is_quiet},       {"--live", &opts->is_live},
-        {"--insecure", &opts->is_insecure}, {"--help", &opts->wants_help},
-        {"-h", &opts->wants_help},
+        {"--json", &opts->is_json},    {"--quiet", &opts->is_quiet},
+        {"--live", &opts->is_live},    {"--insecure", &opts->is_insecure},
+        {"--help", &opts->wants_help}, {"-h", &opts->wants_help},
     };
     for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
         if (strcmp(name, switches[i].name) == 0) {

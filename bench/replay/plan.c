@@ -16,7 +16,8 @@ static enum status add_run(struct plan *plan, uint32_t session, uint32_t parent,
         if (cap > RUNS_MAX) {
             return ST_TOOBIG;
         }
-        void *p = mem_resize(plan->mem, plan->runs, plan->cap * sizeof(*plan->runs), cap * sizeof(*plan->runs));
+        void *p = mem_resize(plan->mem, plan->runs, plan->cap * sizeof(*plan->runs),
+                             cap * sizeof(*plan->runs));
         if (p == NULL) {
             return ST_NOMEM;
         }
@@ -45,7 +46,8 @@ static void set_seeds(struct plan *plan, uint32_t run, uint64_t copy)
     uint64_t seed = plan->opts->seed;
     uint64_t id = hash_str(str_of(session->id), hash_str(str_of(session->source), 3));
     made->seed = hash_mix(hash_mix(id, seed), copy);
-    made->sys_seed = session->sys[0] == '\0' ? ~made->seed : hash_mix(hash_str(str_of(session->sys), 4), seed);
+    made->sys_seed =
+        session->sys[0] == '\0' ? ~made->seed : hash_mix(hash_str(str_of(session->sys), 4), seed);
 }
 
 /* Adds the sub-agents of one run; theirs follow when the walk reaches them. */
@@ -119,11 +121,13 @@ static enum status fill(struct plan *plan, struct rng *rng, const uint32_t *root
         st = add_run(plan, roots[i % available], TRACE_NONE, &run);
         if (st == ST_OK) {
             set_seeds(plan, run, i / available);
-            plan->runs[run].tenant = opts->tenants > 0 ? (uint32_t)rng_below(rng, opts->tenants) : 0;
+            plan->runs[run].tenant =
+                opts->tenants > 0 ? (uint32_t)rng_below(rng, opts->tenants) : 0;
             plan->root_count++;
         }
     }
-    /* Children of roots, then theirs: the table grows while the walk goes on. Every run's copy is its root's. */
+    /* Children of roots, then theirs: the table grows while the walk goes on. Every run's copy is
+     * its root's. */
     for (uint32_t i = 0; i < plan->count && st == ST_OK; i++) {
         uint32_t root = i;
         while (plan->runs[root].parent != TRACE_NONE) {
@@ -134,7 +138,9 @@ static enum status fill(struct plan *plan, struct rng *rng, const uint32_t *root
     return st;
 }
 
-enum status plan_make(struct plan *ret, const struct mem *mem, const struct trace *trace,
+enum status plan_make(struct plan *ret,
+                      const struct mem *mem,
+                      const struct trace *trace,
                       const struct replay_options *opts)
 {
     struct plan plan = {.mem = mem, .trace = trace, .opts = opts};
@@ -190,7 +196,8 @@ struct prompt_step plan_prompt_step(const struct plan *plan, uint32_t run, uint3
 
 uint32_t plan_output_tokens(const struct plan *plan, uint32_t run, uint32_t step)
 {
-    uint32_t tokens = scaled(plan, trace_step_at(plan->trace, plan->runs[run].session, step)->out_tokens);
+    uint32_t tokens =
+        scaled(plan, trace_step_at(plan->trace, plan->runs[run].session, step)->out_tokens);
     return tokens == 0 ? 1 : tokens;
 }
 

@@ -57,7 +57,8 @@ static enum status add_json(struct prompt *prompt, const struct prompt_message *
     struct buf *json = &prompt->json;
     char id[PROMPT_CALL_ID_BYTES];
     prompt_call_id(msg->tool_call, id);
-    enum status st = buf_add_fmt(json, "%s{\"role\":\"%s\",", json->len == 0 ? "" : ",", prompt_role_name(msg->role));
+    enum status st = buf_add_fmt(json, "%s{\"role\":\"%s\",", json->len == 0 ? "" : ",",
+                                 prompt_role_name(msg->role));
     if (st == ST_OK && msg->role == PROMPT_TOOL) {
         st = buf_add_fmt(json, "\"tool_call_id\":\"%s\",", id);
     }
@@ -65,7 +66,8 @@ static enum status add_json(struct prompt *prompt, const struct prompt_message *
         st = buf_add_str(json, STR("\"content\":\""));
     }
     if (st == ST_OK) {
-        st = buf_add_json(json, (struct str){prompt->flat.p + msg->text_at, msg->text_end - msg->text_at});
+        st = buf_add_json(
+            json, (struct str){prompt->flat.p + msg->text_at, msg->text_end - msg->text_at});
     }
     if (st == ST_OK) {
         st = buf_add_str(json, STR("\""));
@@ -81,7 +83,7 @@ static enum status add_json(struct prompt *prompt, const struct prompt_message *
 
 /* Content of a message: given bytes, or synthetic text of a seed. */
 struct content {
-    const char *p;    /* NULL = synthetic */
+    const char *p; /* NULL = synthetic */
     size_t len;
     uint64_t seed;
 };
@@ -124,7 +126,8 @@ static enum status add_message(struct prompt *prompt,
     return st;
 }
 
-/* Removes the last message and adds it again with another end of its content and without its tool call. */
+/* Removes the last message and adds it again with another end of its content and without its tool
+ * call. */
 static enum status recut_last(struct prompt *prompt, size_t text_end)
 {
     struct prompt_message *msg = &prompt->messages[prompt->count - 1];
@@ -166,13 +169,16 @@ static enum status keep(struct prompt *prompt, size_t bytes)
     return is_open_call ? recut_last(prompt, last->text_end) : ST_OK;
 }
 
-/* Adds synthetic text so that the prompt becomes in_tokens long, or a little of it when it already is. */
-static enum status add_new_text(struct prompt *prompt, const struct prompt_step *step, enum prompt_role role,
+/* Adds synthetic text so that the prompt becomes in_tokens long, or a little of it when it already
+ * is. */
+static enum status add_new_text(struct prompt *prompt,
+                                const struct prompt_step *step,
+                                enum prompt_role role,
                                 uint64_t tool_call)
 {
     size_t goal = (size_t)step->in_tokens * TEXT_TOKEN_BYTES;
     size_t have = prompt->flat.len + PROMPT_FRAME_BYTES + PROMPT_TAIL_BYTES;
-    size_t len = MIN_TEXT_TOKENS * TEXT_TOKEN_BYTES;
+    size_t len = (size_t)MIN_TEXT_TOKENS * TEXT_TOKEN_BYTES;
     if (goal > have + len) {
         len = goal - have;
     }
@@ -183,7 +189,8 @@ static enum status add_new_text(struct prompt *prompt, const struct prompt_step 
 static enum status begin(struct prompt *prompt, const struct prompt_step *step)
 {
     uint32_t room = step->in_tokens;
-    uint32_t frames = (2 * PROMPT_FRAME_BYTES + PROMPT_TAIL_BYTES) / TEXT_TOKEN_BYTES + MIN_TEXT_TOKENS;
+    uint32_t frames =
+        (2 * PROMPT_FRAME_BYTES + PROMPT_TAIL_BYTES) / TEXT_TOKEN_BYTES + MIN_TEXT_TOKENS;
     room = room > frames ? room - frames : 0;
     uint32_t tokens = step->sys_tokens < room ? step->sys_tokens : room;
     if (tokens > 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a message list becomes what an engine counts and caches: the chat template and the pseudo-tokens of the simulated
- * engine (simulator/worker/chain.h), four bytes each. Texts begin on a token; marks are tokens that no text makes. Other
- * engines differ by a few tokens a message.
+/* How a message list becomes what an engine counts and caches: the chat template and the
+ * pseudo-tokens of the simulated engine (simulator/worker/chain.h), four bytes each. Texts begin on
+ * a token; marks are tokens that no text makes. Other engines differ by a few tokens a message.
  * PURE. THREAD: any. */
 #ifndef BENCH_REPLAY_PROMPT_RENDER_H
 #define BENCH_REPLAY_PROMPT_RENDER_H
@@ -15,7 +15,8 @@ const char *prompt_role_name(enum prompt_role role);
 
 /* What stands before and behind a message's content. ST_NOMEM, ST_FULL. */
 MUST_CHECK enum status prompt_render_open(struct buf *flat, enum prompt_role role);
-MUST_CHECK enum status prompt_render_close(struct buf *flat, enum prompt_role role, uint64_t tool_call);
+MUST_CHECK enum status
+prompt_render_close(struct buf *flat, enum prompt_role role, uint64_t tool_call);
 /* What ends every prompt: the answer is opened. */
 MUST_CHECK enum status prompt_render_tail(struct buf *flat);
 

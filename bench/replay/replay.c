@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. the model's name is asked for; 2. a timer lets the next root session arrive; 3. its first step is sent as
- * soon as fewer than max_in_flight are out; 4. the answer joins the prompt, sub-agents of this step start; 5. when the
- * recorded wait is over or the sub-agents have ended, the next step is sent; 6. after its last step the session is done;
+/* Happy path: 1. the model's name is asked for; 2. a timer lets the next root session arrive; 3.
+ * its first step is sent as soon as fewer than max_in_flight are out; 4. the answer joins the
+ * prompt, sub-agents of this step start; 5. when the recorded wait is over or the sub-agents have
+ * ended, the next step is sent; 6. after its last step the session is done;
  * 7. after the last session the replay is.
  * Failures: a step that fails ends its session (counted); its parent goes on as if it had ended. */
 #include "bench/replay/replay.h"
@@ -16,8 +17,8 @@
 #include <stdio.h>
 
 enum run_state {
-    RUN_IDLE,     /* not arrived */
-    RUN_HELD,     /* wants to send, max_in_flight reached */
+    RUN_IDLE, /* not arrived */
+    RUN_HELD, /* wants to send, max_in_flight reached */
     RUN_SENT,
     RUN_GAP,      /* timer */
     RUN_CHILDREN, /* waits for sub-agents */
@@ -26,12 +27,12 @@ enum run_state {
 
 struct run {
     struct replay *replay;
-    uint32_t idx;             /* in the plan */
-    uint32_t step_idx;        /* current step */
+    uint32_t idx;      /* in the plan */
+    uint32_t step_idx; /* current step */
     enum run_state state;
     uint32_t children_left;
-    uint32_t url;             /* of the current step */
-    uint32_t bound_tokens;    /* of the current step */
+    uint32_t url;          /* of the current step */
+    uint32_t bound_tokens; /* of the current step */
     uint64_t arrived_at_us;
     struct list held_link;
     struct loop_timer timer;
@@ -51,12 +52,12 @@ struct replay {
     struct models *models;
     struct step_world world;
     struct rng rng;
-    struct run *runs;         /* [plan->count] */
-    struct list held;         /* runs in RUN_HELD */
+    struct run *runs; /* [plan->count] */
+    struct list held; /* runs in RUN_HELD */
     uint32_t held_count;
     uint32_t in_flight;
-    uint32_t next_root;       /* next to arrive */
-    uint32_t open_count;      /* roots not over */
+    uint32_t next_root;  /* next to arrive */
+    uint32_t open_count; /* roots not over */
     uint64_t round_robin;
     struct loop_timer arrival;
     uint64_t started_at_us;
@@ -100,7 +101,8 @@ static void end_run(struct run *run, bool is_ok)
     }
     if (is_ok) {
         replay->stats.session_done++;
-        samples_add(&replay->stats.tct_s, (double)(loop_now_fresh_us(replay->loop) - run->arrived_at_us) * 1e-6);
+        samples_add(&replay->stats.tct_s,
+                    (double)(loop_now_fresh_us(replay->loop) - run->arrived_at_us) * 1e-6);
     } else {
         replay->stats.session_failed++;
     }
@@ -117,7 +119,8 @@ static void start_children(struct run *run)
     const struct plan *plan = run->replay->plan;
     /* Held as one more child, so that one that ends at once does not wake this run. */
     run->children_left = 1;
-    for (uint32_t at = plan->runs[run->idx].child_first; at != TRACE_NONE; at = plan->runs[at].sibling_next) {
+    for (uint32_t at = plan->runs[run->idx].child_first; at != TRACE_NONE;
+         at = plan->runs[at].sibling_next) {
         if (plan->trace->sessions[plan->runs[at].session].spawn_step == run->step_idx) {
             run->children_left++;
             arrive(&run->replay->runs[at]);
@@ -145,7 +148,8 @@ static void go_on(struct run *run)
         next_step(run);
         return;
     }
-    const struct trace_step *step = trace_step_at(plan->trace, plan->runs[run->idx].session, run->step_idx);
+    const struct trace_step *step =
+        trace_step_at(plan->trace, plan->runs[run->idx].session, run->step_idx);
     uint64_t now_us = loop_now_us(replay->loop);
     uint64_t from_us = step->is_gap_from_request ? run->step.started_at_us : now_us;
     uint64_t at_us = from_us + plan_gap_us(plan, run->idx, run->step_idx);
@@ -191,7 +195,8 @@ static void note_success(struct run *run)
         .has_usage = step->stream.has_usage,
         .bound_tokens = run->bound_tokens,
         .own_tokens = prompt_tokens(&run->prompt),
-        .ttft_s = step->first_at_us == 0 ? -1 : (double)(step->first_at_us - step->started_at_us) * 1e-6,
+        .ttft_s =
+            step->first_at_us == 0 ? -1 : (double)(step->first_at_us - step->started_at_us) * 1e-6,
         .step_s = (double)(now_us - step->started_at_us) * 1e-6,
     };
     char engine[STATS_ENGINE_BYTES];
@@ -353,8 +358,8 @@ enum status replay_start(struct replay *replay, replay_done_fn done, void *ctx)
     replay->done = done;
     replay->done_ctx = ctx;
     if (replay->opts->model == NULL) {
-        return models_ask(replay->endpoints[0], replay->loop, replay->opts->api_key, model_known, replay,
-                          &replay->models);
+        return models_ask(replay->endpoints[0], replay->loop, replay->opts->api_key, model_known,
+                          replay, &replay->models);
     }
     enum status st = set_model(replay, replay->opts->model);
     if (st == ST_OK) {
@@ -374,7 +379,8 @@ static enum status make_endpoints(struct replay *replay, struct err *err)
             st = tls_client_new(&replay->tls, "", !opts->is_insecure, err);
         }
         if (st == ST_OK) {
-            st = http_endpoint_new(&replay->endpoints[i], replay->client, url, is_https ? replay->tls : NULL, err);
+            st = http_endpoint_new(&replay->endpoints[i], replay->client, url,
+                                   is_https ? replay->tls : NULL, err);
         }
         if (st != ST_OK) {
             return st;
@@ -395,7 +401,8 @@ static enum status make_client(struct replay *replay, struct err *err)
         .pool_idle_max = replay->opts->max_in_flight,
     };
     enum status st = http_client_new(&replay->client, replay->loop, &limits);
-    return st == ST_OK ? make_endpoints(replay, err) : err_set(err, st, "no memory for the HTTP client");
+    return st == ST_OK ? make_endpoints(replay, err)
+                       : err_set(err, st, "no memory for the HTTP client");
 }
 
 static enum status make_runs(struct replay *replay, struct err *err)
@@ -412,13 +419,17 @@ static enum status make_runs(struct replay *replay, struct err *err)
         run->timer.fn = gap_over;
         prompt_init(&run->prompt, mem_heap());
         step_init(&run->step, &replay->world, step_over);
-        (void)snprintf(run->id, sizeof(run->id), "bench-%u-%016llx", i, (unsigned long long)plan->runs[i].seed);
+        (void)snprintf(run->id, sizeof(run->id), "bench-%u-%016llx", i,
+                       (unsigned long long)plan->runs[i].seed);
     }
     return ST_OK;
 }
 
-enum status replay_new(struct replay **ret, struct loop *loop, const struct plan *plan,
-                       const struct replay_options *opts, struct err *err)
+enum status replay_new(struct replay **ret,
+                       struct loop *loop,
+                       const struct plan *plan,
+                       const struct replay_options *opts,
+                       struct err *err)
 {
     struct replay *replay = mem_calloc(mem_heap(), 1, sizeof(*replay));
     if (replay == NULL) {
@@ -506,7 +517,8 @@ void replay_free(struct replay *replay)
 struct stats *replay_stats(struct replay *replay)
 {
     if (!replay->is_stopped && replay->started_at_us != 0) {
-        replay->stats.elapsed_s = (double)(loop_now_fresh_us(replay->loop) - replay->started_at_us) * 1e-6;
+        replay->stats.elapsed_s =
+            (double)(loop_now_fresh_us(replay->loop) - replay->started_at_us) * 1e-6;
     }
     return &replay->stats;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a plan against one or more servers on an event loop: sessions arrive, each does one step after the
- * other with the recorded waits between, sub-agents run beside while their parents wait.
+/* Runs a plan against one or more servers on an event loop: sessions arrive, each does one step
+ * after the other with the recorded waits between, sub-agents run beside while their parents wait.
  * THREAD: reactor. LIMITS: opts->max_in_flight steps at once, others wait in order. */
 #ifndef BENCH_REPLAY_REPLAY_H
 #define BENCH_REPLAY_REPLAY_H
@@ -15,8 +15,11 @@ struct replay;
 typedef void (*replay_done_fn)(void *ctx, const struct err *err);
 
 /* plan and opts are borrowed. ST_INVAL (a URL), ST_NOMEM, ST_IO; err says. */
-MUST_CHECK enum status replay_new(struct replay **ret, struct loop *loop, const struct plan *plan,
-                                  const struct replay_options *opts, struct err *err);
+MUST_CHECK enum status replay_new(struct replay **ret,
+                                  struct loop *loop,
+                                  const struct plan *plan,
+                                  const struct replay_options *opts,
+                                  struct err *err);
 /* Ends all calls at once. */
 void replay_free(struct replay *replay);
 /* Begins: asks for the model where none was given, then lets sessions arrive. ST_NOMEM, ST_FULL. */

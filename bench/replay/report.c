@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 
+/* Above the bound by more than this, the caches were warm. */
+#define WARM_RATIO 0.005
+
 enum { BAR_MIN = 10, BAR_MAX = 60, LINE_BYTES = 256, CELL_BYTES = 32 };
 
 /* "950 us", "12.3 ms", "4.56 s", "3m20s" */
@@ -23,7 +26,9 @@ static const char *duration(double s, char out[CELL_BYTES])
 
 static double step_share(const struct stats *stats)
 {
-    return stats->step_total == 0 ? 0 : (double)(stats->step_done + stats->step_failed) / (double)stats->step_total;
+    return stats->step_total == 0
+               ? 0
+               : (double)(stats->step_done + stats->step_failed) / (double)stats->step_total;
 }
 
 /* Adds one line cut to width columns; all of it is ASCII but the bar. */
@@ -39,7 +44,8 @@ static enum status add_bar(const struct report *report, uint32_t width, struct b
     const struct stats *stats = report->stats;
     char after[CELL_BYTES * 2];
     char cell[CELL_BYTES];
-    int len = snprintf(after, sizeof(after), "] %3.0f %%  %s", 100 * step_share(stats), duration(stats->elapsed_s, cell));
+    int len = snprintf(after, sizeof(after), "] %3.0f %%  %s", 100 * step_share(stats),
+                       duration(stats->elapsed_s, cell));
     uint32_t used = (uint32_t)(len < 0 ? 0 : len) + 1;
     uint32_t cells = width > used + BAR_MIN ? width - used : BAR_MIN;
     cells = cells > BAR_MAX ? BAR_MAX : cells;
@@ -69,15 +75,17 @@ enum status report_live(const struct report *report, uint32_t width, struct buf 
     (void)duration(samples_mean(&stats->tct_s), mean);
     (void)duration(samples_quantile(&stats->tct_s, 0.9), p90);
     enum status st = add_bar(report, width, out);
-    (void)snprintf(line, sizeof(line), "%-10s%-12s%-11s%-10s%-10s%-10s%-10s%s", "sessions", "steps", "cache hits",
-                   "TCT mean", "TCT p90", "tokens/s", "in flight", "errors");
+    (void)snprintf(line, sizeof(line), "%-10s%-12s%-11s%-10s%-10s%-10s%-10s%s", "sessions", "steps",
+                   "cache hits", "TCT mean", "TCT p90", "tokens/s", "in flight", "errors");
     st = st == ST_OK ? add_line(out, width, line) : st;
-    (void)snprintf(line, sizeof(line), "%-10s%-12s%-11s%-10s%-10s%-10.0f%-10u%llu", sessions, steps, cached,
-                   has_tct ? mean : "-", has_tct ? p90 : "-", report->tokens_per_s, report->in_flight,
-                   (unsigned long long)stats->step_failed);
+    (void)snprintf(line, sizeof(line), "%-10s%-12s%-11s%-10s%-10s%-10.0f%-10u%llu", sessions, steps,
+                   cached, has_tct ? mean : "-", has_tct ? p90 : "-", report->tokens_per_s,
+                   report->in_flight, (unsigned long long)stats->step_failed);
     st = st == ST_OK ? add_line(out, width, line) : st;
-    (void)snprintf(line, sizeof(line), "unlimited KV on one engine would hit %.1f %%; failed sessions %llu; waiting %u",
-                   100 * stats_bound_ratio(stats), (unsigned long long)stats->session_failed, report->waiting);
+    (void)snprintf(line, sizeof(line),
+                   "unlimited KV on one engine would hit %.1f %%; failed sessions %llu; waiting %u",
+                   100 * stats_bound_ratio(stats), (unsigned long long)stats->session_failed,
+                   report->waiting);
     return st == ST_OK ? add_line(out, width, line) : st;
 }
 
@@ -88,13 +96,15 @@ enum status report_line(const struct report *report, struct buf *out)
     char mean[CELL_BYTES];
     char p90[CELL_BYTES];
     return buf_add_fmt(out,
-                       "%s: sessions %llu/%llu, steps %llu/%llu, cache hits %.1f %%, TCT mean %s p90 %s, %.0f tokens/s, "
+                       "%s: sessions %llu/%llu, steps %llu/%llu, cache hits %.1f %%, TCT mean %s "
+                       "p90 %s, %.0f tokens/s, "
                        "in flight %u, errors %llu\n",
                        duration(stats->elapsed_s, elapsed), (unsigned long long)stats->session_done,
-                       (unsigned long long)stats->session_total, (unsigned long long)stats->step_done,
-                       (unsigned long long)stats->step_total, 100 * stats_cached_ratio(stats),
-                       duration(samples_mean(&stats->tct_s), mean), duration(samples_quantile(&stats->tct_s, 0.9), p90),
-                       report->tokens_per_s, report->in_flight, (unsigned long long)stats->step_failed);
+                       (unsigned long long)stats->session_total,
+                       (unsigned long long)stats->step_done, (unsigned long long)stats->step_total,
+                       100 * stats_cached_ratio(stats), duration(samples_mean(&stats->tct_s), mean),
+                       duration(samples_quantile(&stats->tct_s, 0.9), p90), report->tokens_per_s,
+                       report->in_flight, (unsigned long long)stats->step_failed);
 }
 
 static enum status add_row(struct buf *out, const char *name, struct samples *samples)
@@ -108,14 +118,15 @@ static enum status add_row(struct buf *out, const char *name, struct samples *sa
     (void)duration(samples_quantile(samples, 0.99), cells[2]);
     (void)duration(samples_mean(samples), cells[3]);
     (void)duration(samples->max, cells[4]);
-    return buf_add_fmt(out, "  %-22s%11s%11s%11s%11s%11s%10llu\n", name, cells[0], cells[1], cells[2], cells[3], cells[4],
-                       (unsigned long long)samples->seen_count);
+    return buf_add_fmt(out, "  %-22s%11s%11s%11s%11s%11s%10llu\n", name, cells[0], cells[1],
+                       cells[2], cells[3], cells[4], (unsigned long long)samples->seen_count);
 }
 
 static enum status add_times(const struct report *report, struct buf *out)
 {
     struct stats *stats = report->stats;
-    enum status st = buf_add_fmt(out, "\n  %-22s%11s%11s%11s%11s%11s%10s\n", "", "p50", "p90", "p99", "mean", "max", "n");
+    enum status st = buf_add_fmt(out, "\n  %-22s%11s%11s%11s%11s%11s%10s\n", "", "p50", "p90",
+                                 "p99", "mean", "max", "n");
     st = st == ST_OK ? add_row(out, "time to first token", &stats->ttft_s) : st;
     st = st == ST_OK ? add_row(out, "between tokens", &stats->gap_s) : st;
     st = st == ST_OK ? add_row(out, "step", &stats->step_s) : st;
@@ -127,20 +138,26 @@ static enum status add_cache(const struct report *report, struct buf *out)
     const struct stats *stats = report->stats;
     double cached = stats_cached_ratio(stats);
     double bound = stats_bound_ratio(stats);
-    enum status st =
-        buf_add_fmt(out,
-                    "\n  cached prompt tokens  %.2f %% of %llu\n"
-                    "  one engine, unlimited KV: %s%.2f %% (measured is %+.2f points from it)\n",
-                    100 * cached, (unsigned long long)stats->prompt_tokens, report->is_bound_complete ? "" : "at least ",
-                    100 * bound, 100 * (cached - bound));
+    enum status st = buf_add_fmt(
+        out,
+        "\n  cached prompt tokens  %.2f %% of %llu\n"
+        "  one engine, unlimited KV: %s%.2f %% (measured is %+.2f points from it)\n",
+        100 * cached, (unsigned long long)stats->prompt_tokens,
+        report->is_bound_complete ? "" : "at least ", 100 * bound, 100 * (cached - bound));
+    if (st == ST_OK && cached > bound + WARM_RATIO) {
+        st = buf_add_str(out, STR("  more than that: the server had seen these texts before "
+                                  "(restart it, or change --seed)\n"));
+    }
     if (st == ST_OK && stats->no_usage_count > 0) {
         st = buf_add_fmt(out, "  %llu answers had no usage and are not in these shares\n",
                          (unsigned long long)stats->no_usage_count);
     }
     if (st == ST_OK && stats->pair_count > 0) {
-        st = buf_add_fmt(out, "  same engine as the step before: %.2f %% of %llu; %u engines, busiest %.2fx the mean\n",
-                         100 * stats_stay_ratio(stats), (unsigned long long)stats->pair_count, stats->engine_count,
-                         stats_busiest_ratio(stats));
+        st = buf_add_fmt(out,
+                         "  same engine as the step before: %.2f %% of %llu; %u engines, busiest "
+                         "%.2fx the mean\n",
+                         100 * stats_stay_ratio(stats), (unsigned long long)stats->pair_count,
+                         stats->engine_count, stats_busiest_ratio(stats));
     }
     double rate = stats->elapsed_s > 0 ? (double)stats->output_tokens / stats->elapsed_s : 0;
     return st == ST_OK ? buf_add_fmt(out, "  output tokens  %llu, %.0f a second\n",
@@ -151,10 +168,11 @@ static enum status add_cache(const struct report *report, struct buf *out)
 static enum status add_errors(const struct report *report, struct buf *out)
 {
     const struct stats *stats = report->stats;
-    enum status st = buf_add_fmt(out, "\n  errors  %llu of %llu steps, %llu sessions failed, %llu retries\n",
-                                 (unsigned long long)stats->step_failed,
-                                 (unsigned long long)(stats->step_failed + stats->step_done),
-                                 (unsigned long long)stats->session_failed, (unsigned long long)stats->retry_count);
+    uint64_t step_count = stats->step_failed + stats->step_done;
+    enum status st = buf_add_fmt(
+        out, "\n  errors  %llu of %llu steps, %llu sessions failed, %llu retries\n",
+        (unsigned long long)stats->step_failed, (unsigned long long)step_count,
+        (unsigned long long)stats->session_failed, (unsigned long long)stats->retry_count);
     for (int i = 0; i < STATS_ERROR_COUNT && st == ST_OK; i++) {
         if (stats->error_count[i] > 0) {
             st = buf_add_fmt(out, "    %-32s%8llu\n", stats_error_text((enum stats_error)i),
@@ -175,17 +193,21 @@ enum status report_text(const struct report *report, struct buf *out)
     enum status st = buf_add_fmt(
         out, "saga bench: %llu of %llu sessions and %llu of %u sub-agents, %llu steps in %s%s\n",
         (unsigned long long)stats->session_done, (unsigned long long)stats->session_total,
-        (unsigned long long)stats->agent_done, report->agent_total, (unsigned long long)stats->step_done,
-        duration(stats->elapsed_s, elapsed), report->is_stopped_early ? " (stopped before the end)" : "");
+        (unsigned long long)stats->agent_done, report->agent_total,
+        (unsigned long long)stats->step_done, duration(stats->elapsed_s, elapsed),
+        report->is_stopped_early ? " (stopped before the end)" : "");
     if (st == ST_OK) {
-        st = buf_add_fmt(out, "  %s%s, model %s, trace %s\n", opts->urls[0], opts->url_count > 1 ? " and others" : "",
-                         report->model, report->trace_name);
+        st = buf_add_fmt(out, "  %s%s, model %s, trace %s\n", opts->urls[0],
+                         opts->url_count > 1 ? " and others" : "", report->model,
+                         report->trace_name);
     }
     if (st == ST_OK) {
-        st = buf_add_fmt(out, "  seed %llu, waits %gx shorter (cut to %g s first), lengths x %g, arrivals %s%s%s\n",
-                         (unsigned long long)opts->seed, opts->speed, opts->max_gap_s, opts->scale_tokens,
-                         options_arrivals_name(opts->arrivals), opts->url_count > 1 ? ", spread " : "",
-                         opts->url_count > 1 ? options_spread_name(opts->spread) : "");
+        st = buf_add_fmt(
+            out,
+            "  seed %llu, waits %gx shorter (cut to %g s first), lengths x %g, arrivals %s%s%s\n",
+            (unsigned long long)opts->seed, opts->speed, opts->max_gap_s, opts->scale_tokens,
+            options_arrivals_name(opts->arrivals), opts->url_count > 1 ? ", spread " : "",
+            opts->url_count > 1 ? options_spread_name(opts->spread) : "");
     }
     st = st == ST_OK ? add_times(report, out) : st;
     st = st == ST_OK ? add_cache(report, out) : st;

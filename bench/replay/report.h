@@ -11,21 +11,22 @@
 /* All there is to say something about. */
 struct report {
     const struct replay_options *opts;
-    struct stats *stats;          /* its samples get sorted */
+    struct stats *stats; /* its samples get sorted */
     const char *model;
     const char *trace_name;
-    uint32_t agent_total;         /* sub-agents planned */
+    uint32_t agent_total; /* sub-agents planned */
     uint32_t in_flight;
     uint32_t waiting;
-    double tokens_per_s;          /* just now, for the live forms */
+    double tokens_per_s; /* just now, for the live forms */
     bool is_bound_complete;
-    bool is_stopped_early;        /* Ctrl-C */
+    bool is_stopped_early; /* Ctrl-C */
 };
 
 /* Lines that report_live writes. */
 enum { REPORT_LIVE_LINES = 4 };
 
-/* The table to redraw: exactly REPORT_LIVE_LINES lines of at most width columns. ST_NOMEM, ST_FULL. */
+/* The table to redraw: exactly REPORT_LIVE_LINES lines of at most width columns. ST_NOMEM, ST_FULL.
+ */
 MUST_CHECK enum status report_live(const struct report *report, uint32_t width, struct buf *out);
 /* One line of the same. */
 MUST_CHECK enum status report_line(const struct report *report, struct buf *out);

@@ -42,7 +42,8 @@ static yyjson_mut_val *put_obj(struct writer *w, yyjson_mut_val *obj, const char
     return val;
 }
 
-static void put_samples(struct writer *w, yyjson_mut_val *obj, const char *key, struct samples *samples)
+static void
+put_samples(struct writer *w, yyjson_mut_val *obj, const char *key, struct samples *samples)
 {
     yyjson_mut_val *val = put_obj(w, obj, key);
     put_u64(w, val, "count", samples->seen_count);
@@ -112,7 +113,8 @@ static void put_tokens(struct writer *w, yyjson_mut_val *root, const struct repo
     put_u64(w, root, "cached_tokens", stats->cached_tokens);
     put_u64(w, root, "output_tokens", stats->output_tokens);
     put_u64(w, root, "steps_without_usage", stats->no_usage_count);
-    put_f64(w, root, "output_tokens_per_s", elapsed_s > 0 ? (double)stats->output_tokens / elapsed_s : 0);
+    put_f64(w, root, "output_tokens_per_s",
+            elapsed_s > 0 ? (double)stats->output_tokens / elapsed_s : 0);
     put_f64(w, root, "cached_ratio", stats_cached_ratio(stats));
     put_f64(w, root, "unlimited_kv_cached_ratio", stats_bound_ratio(stats));
     put_bool(w, root, "unlimited_kv_is_complete", report->is_bound_complete);

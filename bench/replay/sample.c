@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The assembler reads the file (SAMPLE_FILE comes from CMake): no generated source of a megabyte. */
+/* The assembler reads the file (SAMPLE_FILE comes from CMake): no generated source of a megabyte.
+ */
 #include "bench/replay/sample.h"
 
 __asm__(".section .rodata\n"

@@ -27,7 +27,8 @@ static bool grow(struct samples *samples)
     }
     uint32_t cap = samples->cap == 0 ? 256 : samples->cap * 2;
     cap = cap > SAMPLES_MAX ? SAMPLES_MAX : cap;
-    double *p = mem_resize(samples->mem, samples->values, samples->cap * sizeof(double), cap * sizeof(double));
+    double *p = mem_resize(samples->mem, samples->values, samples->cap * sizeof(double),
+                           cap * sizeof(double));
     if (p == NULL) {
         return false;
     }

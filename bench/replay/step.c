@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. head and body are put together around the prompt's messages and sent; 2. the head says 200; 3. text events
- * are stamped as they come; 4. usage and [DONE] come, the answer ends, done is called.
- * Failures: another status (its body is read for the message; 429 and 503 may be tried again after what Retry-After says),
- * no connection (may be tried again), a cut or endless answer, an error event, the time-out of the step. */
+/* Happy path: 1. head and body are put together around the prompt's messages and sent; 2. the head
+ * says 200; 3. text events are stamped as they come; 4. usage and [DONE] come, the answer ends,
+ * done is called. Failures: another status (its body is read for the message; 429 and 503 may be
+ * tried again after what Retry-After says), no connection (may be tried again), a cut or endless
+ * answer, an error event, the time-out of the step. */
 #include "bench/replay/step.h"
 
 #include <stdio.h>
@@ -105,8 +106,8 @@ static void on_head(void *ctx, const struct http_head *head, int64_t content_len
     }
 }
 
-/* Stamps text that came with this read: the first event's distance from the one before, zero for further
- * ones of the same read. */
+/* Stamps text that came with this read: the first event's distance from the one before, zero for
+ * further ones of the same read. */
 static void note_deltas(struct step *step, uint64_t before)
 {
     uint64_t count = step->stream.delta_count - before;
@@ -215,8 +216,9 @@ static enum status make_body_start(struct step *step)
     const struct step_world *world = step->world;
     struct buf *buf = &step->body_start;
     buf->len = 0;
-    enum status st = buf_add_fmt(buf, "{\"model\":\"%s\",\"stream\":true,\"stream_options\":{\"include_usage\":true},",
-                                 world->model);
+    enum status st = buf_add_fmt(
+        buf, "{\"model\":\"%s\",\"stream\":true,\"stream_options\":{\"include_usage\":true},",
+        world->model);
     if (st == ST_OK) {
         st = buf_add_fmt(buf, "\"max_tokens\":%u,%s\"messages\":[", step->ask.output_tokens,
                          world->ignores_eos ? "\"ignore_eos\":true," : "");
@@ -231,7 +233,8 @@ static enum status add_identity(struct step *step)
     enum status st = ST_OK;
     if (world->tenants > 0) {
         st = buf_add_fmt(buf, "Authorization: Bearer %s-%u\r\nx-tenant-id: tenant-%u\r\n",
-                         world->api_key == NULL ? "tenant" : world->api_key, step->ask.tenant, step->ask.tenant);
+                         world->api_key == NULL ? "tenant" : world->api_key, step->ask.tenant,
+                         step->ask.tenant);
     } else if (world->api_key != NULL) {
         st = buf_add_fmt(buf, "Authorization: Bearer %s\r\n", world->api_key);
     }
@@ -249,8 +252,9 @@ static enum status make_head(struct step *step)
     bool has_v1 = prefix.len >= 3 && memcmp(prefix.p + prefix.len - 3, "/v1", 3) == 0;
     size_t length = step->body_start.len + step->ask.messages.len + 2;
     buf->len = 0;
-    enum status st = buf_add_fmt(buf, "POST %.*s%s/chat/completions HTTP/1.1\r\nHost: %.*s\r\n", (int)prefix.len, prefix.p,
-                                 has_v1 ? "" : "/v1", (int)host.len, host.p);
+    enum status st =
+        buf_add_fmt(buf, "POST %.*s%s/chat/completions HTTP/1.1\r\nHost: %.*s\r\n", (int)prefix.len,
+                    prefix.p, has_v1 ? "" : "/v1", (int)host.len, host.p);
     if (st == ST_OK) {
         st = buf_add_fmt(buf,
                          "Content-Type: application/json\r\nAccept: text/event-stream\r\n"
@@ -286,7 +290,8 @@ static enum status send_call(struct step *step)
     step->first_at_us = 0;
     step->retry_after_us = 0;
     step->tries++;
-    enum status st = loop_timer_set(world->loop, &step->timer, step->started_at_us + world->timeout_us);
+    enum status st =
+        loop_timer_set(world->loop, &step->timer, step->started_at_us + world->timeout_us);
     if (st == ST_OK) {
         st = http_call_start(step->ask.endpoint, &req, &call_ops, step, &step->call);
     }

@@ -63,7 +63,8 @@ static void read_usage(struct stream *stream, yyjson_val *usage)
     stream->has_usage = true;
     stream->prompt_tokens = get_tokens(usage, "prompt_tokens");
     stream->output_tokens = get_tokens(usage, "completion_tokens");
-    stream->cached_tokens = get_tokens(yyjson_obj_get(usage, "prompt_tokens_details"), "cached_tokens");
+    stream->cached_tokens =
+        get_tokens(yyjson_obj_get(usage, "prompt_tokens_details"), "cached_tokens");
 }
 
 static enum status add_text(struct stream *stream, yyjson_val *val, bool *ret_is_delta)
@@ -83,12 +84,14 @@ static enum status read_choice(struct stream *stream, yyjson_val *choice)
     bool is_delta = false;
     enum status st = add_text(stream, yyjson_obj_get(delta, "content"), &is_delta);
     struct str reasoning = STR("");
-    if (json_get_str(delta, "reasoning_content", &reasoning) || json_get_str(delta, "reasoning", &reasoning)) {
+    if (json_get_str(delta, "reasoning_content", &reasoning) ||
+        json_get_str(delta, "reasoning", &reasoning)) {
         is_delta = is_delta || reasoning.len > 0;
     }
     is_delta = is_delta || yyjson_arr_size(yyjson_obj_get(delta, "tool_calls")) > 0;
     stream->delta_count += is_delta;
-    stream->has_finish = stream->has_finish || yyjson_is_str(yyjson_obj_get(choice, "finish_reason"));
+    stream->has_finish =
+        stream->has_finish || yyjson_is_str(yyjson_obj_get(choice, "finish_reason"));
     return st;
 }
 

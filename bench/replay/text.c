@@ -8,7 +8,7 @@
 enum { WORD_LETTERS = 3, WORDS_PER_DRAW = 8 };
 
 /* 256 words, so that one random byte picks one. */
-static const char WORDS[] =
+static const char words[] =
     "theandforarebutnotyouallanycanhadherwasoneouroutdaygethashimhishowmannewnowold"
     "seetwowaywhoboydiditsletputsayshetoouseaceactaddageagoaidaimairaleantapeaptarc"
     "armartashaskateaweaxebadbagbanbarbatbaybedbeebegbetbidbigbinbitbowboxbudbugbun"
@@ -20,7 +20,7 @@ static const char WORDS[] =
     "nutoakoaroatoddoffoiloptorboreownpadpanpatpawpaypeapegpenpetpiepigpinpitpodpop"
     "potpubpupramranratrawrayredribridrimriprobrodrotrowrubrugrumrunrye";
 
-_Static_assert(sizeof(WORDS) - 1 == 256 * WORD_LETTERS, "one word for each byte value");
+_Static_assert(sizeof(words) - 1 == (size_t)256 * WORD_LETTERS, "one word for each byte value");
 
 void text_fill(char *dst, size_t len, uint64_t seed)
 {
@@ -31,7 +31,7 @@ void text_fill(char *dst, size_t len, uint64_t seed)
         uint64_t bits = rng_u64(&rng);
         for (int i = 0; i < WORDS_PER_DRAW && at < len; i++) {
             char token[TEXT_TOKEN_BYTES] = {' '};
-            memcpy(token + 1, WORDS + (bits & 0xFF) * WORD_LETTERS, WORD_LETTERS);
+            memcpy(token + 1, words + (size_t)(bits & 0xFF) * WORD_LETTERS, WORD_LETTERS);
             size_t n = len - at < sizeof(token) ? len - at : sizeof(token);
             memcpy(dst + at, token, n);
             at += n;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. each line becomes a row; rows open sessions and leave raw steps; 2. raw steps are grouped by session and
- * the reuse is put right; 3. system prompts get their lengths; 4. sub-agents are tied to their parents' steps.
- * Failures: the first bad line ends the load; nothing is left behind. */
+/* Happy path: 1. each line becomes a row; rows open sessions and leave raw steps; 2. raw steps are
+ * grouped by session and the reuse is put right; 3. system prompts get their lengths; 4. sub-agents
+ * are tied to their parents' steps. Failures: the first bad line ends the load; nothing is left
+ * behind. */
 #include "bench/replay/trace.h"
 
 #include "common/base/hash.h"
@@ -20,15 +21,15 @@ struct raw_step {
 
 struct raw_session {
     struct trace_session session;
-    const char *parent_id;  /* NULL = a root */
-    uint32_t sys;           /* into sys_stats, UINT32_MAX = none */
+    const char *parent_id; /* NULL = a root */
+    uint32_t sys;          /* into sys_stats, UINT32_MAX = none */
     double first_t_s;
-    bool is_placed;         /* spawn_step is known from the parent's "subs" */
+    bool is_placed; /* spawn_step is known from the parent's "subs" */
 };
 
 struct raw_sub {
-    uint32_t parent;        /* session index */
-    uint32_t step;          /* step of the parent that waited for it */
+    uint32_t parent; /* session index */
+    uint32_t step;   /* step of the parent that waited for it */
     const char *id;
 };
 
@@ -49,8 +50,8 @@ struct vec {
 struct loader {
     const struct mem *mem;
     struct trace *trace;
-    struct map ids;    /* hash of source and session id -> session index */
-    struct map syses;  /* hash of sys id -> index into sys_stats */
+    struct map ids;   /* hash of source and session id -> session index */
+    struct map syses; /* hash of sys id -> index into sys_stats */
     struct vec steps;
     struct vec sessions;
     struct vec subs;
@@ -61,7 +62,8 @@ static void *vec_add(struct vec *vec, const struct mem *mem)
 {
     if (vec->count == vec->cap) {
         uint32_t cap = vec->cap == 0 ? 64 : vec->cap * 2;
-        void *p = mem_resize(mem, vec->p, (size_t)vec->cap * vec->item_bytes, (size_t)cap * vec->item_bytes);
+        void *p = mem_resize(mem, vec->p, (size_t)vec->cap * vec->item_bytes,
+                             (size_t)cap * vec->item_bytes);
         if (p == NULL) {
             return NULL;
         }
@@ -261,7 +263,8 @@ static enum status add_line(struct loader *ld, struct str line, uint64_t number,
     yyjson_read_err json_err = {0};
     yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)line.p, line.len, 0, NULL, &json_err);
     if (doc == NULL) {
-        return err_set(err, ST_PROTO, "line %llu: not JSON at byte %zu", (unsigned long long)number, json_err.pos);
+        return err_set(err, ST_PROTO, "line %llu: not JSON at byte %zu", (unsigned long long)number,
+                       json_err.pos);
     }
     enum status st = trace_row_read(yyjson_doc_get_root(doc), &row, &why);
     if (st == ST_OK) {
@@ -271,12 +274,15 @@ static enum status add_line(struct loader *ld, struct str line, uint64_t number,
         }
     }
     yyjson_doc_free(doc);
-    return st == ST_OK ? ST_OK : err_set(err, st, "line %llu: %s", (unsigned long long)number, why.text);
+    return st == ST_OK ? ST_OK
+                       : err_set(err, st, "line %llu: %s", (unsigned long long)number, why.text);
 }
 
-/* How much of the prompt before this prompt begins with. Sources that report what a provider's cache served say nothing
- * about the text when the cache had expired: there a prompt that grew is taken to have kept all. */
-static uint32_t true_reuse(const struct raw_step *raw, const struct raw_step *before, const char *source)
+/* How much of the prompt before this prompt begins with. Sources that report what a provider's
+ * cache served say nothing about the text when the cache had expired: there a prompt that grew is
+ * taken to have kept all. */
+static uint32_t
+true_reuse(const struct raw_step *raw, const struct raw_step *before, const char *source)
 {
     if (before == NULL) {
         return 0;
@@ -292,7 +298,8 @@ static uint32_t true_reuse(const struct raw_step *raw, const struct raw_step *be
     return reuse;
 }
 
-/* Groups the raw steps by session, keeping their order: order[] gets raw indices, and trace->steps the steps. */
+/* Groups the raw steps by session, keeping their order: order[] gets raw indices, and trace->steps
+ * the steps. */
 static enum status group_steps(struct loader *ld, uint32_t *order)
 {
     struct trace *trace = ld->trace;
@@ -321,7 +328,8 @@ static enum status group_steps(struct loader *ld, uint32_t *order)
     return ST_OK;
 }
 
-/* Recorded length; else what first steps were seen to share; else half of the shortest first prompt. */
+/* Recorded length; else what first steps were seen to share; else half of the shortest first
+ * prompt. */
 static void set_sys_tokens(struct loader *ld)
 {
     const struct sys_stat *stats = ld->sys_stats.p;
@@ -333,7 +341,8 @@ static void set_sys_tokens(struct loader *ld)
         const struct sys_stat *stat = &stats[raw->sys];
         uint32_t tokens = stat->recorded_tokens;
         if (tokens == 0 && stat->reuse_tokens > 0) {
-            tokens = stat->reuse_tokens < stat->min_in_tokens ? stat->reuse_tokens : stat->min_in_tokens;
+            tokens =
+                stat->reuse_tokens < stat->min_in_tokens ? stat->reuse_tokens : stat->min_in_tokens;
         } else if (tokens == 0) {
             tokens = stat->min_in_tokens / 2;
         }
@@ -342,12 +351,14 @@ static void set_sys_tokens(struct loader *ld)
 }
 
 /* The parent's step during or after which the sub-agent began, by the recorded times. */
-static uint32_t step_by_time(const struct loader *ld, const uint32_t *order, uint32_t parent, double t_s)
+static uint32_t
+step_by_time(const struct loader *ld, const uint32_t *order, uint32_t parent, double t_s)
 {
     const struct raw_step *raws = ld->steps.p;
     const struct trace_session *session = &session_at(ld, parent)->session;
     uint32_t step = 0;
-    for (uint32_t i = 1; i < session->step_count && raws[order[session->step_at + i]].t_end_s <= t_s; i++) {
+    for (uint32_t i = 1;
+         i < session->step_count && raws[order[session->step_at + i]].t_end_s <= t_s; i++) {
         step = i;
     }
     return step;
@@ -400,7 +411,8 @@ static enum status check_nesting(const struct loader *ld, struct err *err)
         uint32_t depth = 0;
         for (uint32_t at = i; at != TRACE_NONE; at = session_at(ld, at)->session.parent) {
             if (depth++ > NEST_MAX) {
-                return err_set(err, ST_PROTO, "session %s: sub-agents in a circle, or more than %d deep",
+                return err_set(err, ST_PROTO,
+                               "session %s: sub-agents in a circle, or more than %d deep",
                                session_at(ld, i)->session.id, NEST_MAX);
             }
         }
@@ -439,7 +451,8 @@ static enum status assemble(struct loader *ld, struct err *err)
     return ST_OK;
 }
 
-enum status trace_load(struct trace *ret, const struct mem *mem, struct lines *lines, struct err *err)
+enum status
+trace_load(struct trace *ret, const struct mem *mem, struct lines *lines, struct err *err)
 {
     struct trace trace = {0};
     struct loader ld;
@@ -468,7 +481,8 @@ enum status trace_load(struct trace *ret, const struct mem *mem, struct lines *l
     return ST_OK;
 }
 
-enum status trace_load_file(struct trace *ret, const struct mem *mem, const char *path, struct err *err)
+enum status
+trace_load_file(struct trace *ret, const struct mem *mem, const char *path, struct err *err)
 {
     struct lines *lines = NULL;
     struct err why = {0};

@@ -21,7 +21,8 @@ static enum status read_id(yyjson_val *obj, const char *key, struct str *ret, st
 }
 
 /* fallback is used when the key is absent; UINT32_MAX = it is required. */
-static enum status read_tokens(yyjson_val *obj, const char *key, uint32_t fallback, uint32_t *ret, struct err *err)
+static enum status
+read_tokens(yyjson_val *obj, const char *key, uint32_t fallback, uint32_t *ret, struct err *err)
 {
     yyjson_val *val = yyjson_obj_get(obj, key);
     uint64_t n = fallback;
@@ -29,7 +30,8 @@ static enum status read_tokens(yyjson_val *obj, const char *key, uint32_t fallba
         return err_set(err, ST_PROTO, "\"%s\" is missing", key);
     }
     if (val != NULL && (!json_get_u64(obj, key, &n) || n > TRACE_TOKENS_MAX)) {
-        return err_set(err, ST_PROTO, "\"%s\" must be a whole number from 0 to %d", key, TRACE_TOKENS_MAX);
+        return err_set(err, ST_PROTO, "\"%s\" must be a whole number from 0 to %d", key,
+                       TRACE_TOKENS_MAX);
     }
     *ret = (uint32_t)n;
     return ST_OK;

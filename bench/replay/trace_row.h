@@ -13,24 +13,24 @@ enum {
 };
 
 struct trace_row {
-    struct str source;      /* "" when absent, as all ids but session */
+    struct str source; /* "" when absent, as all ids but session */
     struct str session;
     struct str parent;
     struct str sys;
-    yyjson_val *subs;       /* array of strings, NULL = absent */
+    yyjson_val *subs; /* array of strings, NULL = absent */
     uint32_t in_tokens;
-    uint32_t new_tokens;    /* <= in_tokens */
+    uint32_t new_tokens; /* <= in_tokens */
     uint32_t out_tokens;
-    uint32_t sys_tokens;    /* 0 = absent */
-    double t_s;             /* 0 when absent */
+    uint32_t sys_tokens; /* 0 = absent */
+    double t_s;          /* 0 when absent */
     double llm_s;
     double gap_s;
     bool is_gap_from_request;
     bool is_tool;
 };
 
-/* Reads a parsed line. ST_PROTO: a wrong type, a required key (s, in, out) absent, a number out of range;
- * err says which key. Unknown keys are passed over. */
+/* Reads a parsed line. ST_PROTO: a wrong type, a required key (s, in, out) absent, a number out of
+ * range; err says which key. Unknown keys are passed over. */
 MUST_CHECK enum status trace_row_read(yyjson_val *obj, struct trace_row *ret, struct err *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What happens to the coordinator's core (events) and what it wants done (effects). Plain data:
- * pointers are borrowed for the call (events) or until the next core_step (effects); a recorded log
- * writes what they point to. PURE. */
+ * pointers are borrowed for the call (events) or until the next core_step (effects); a recorded
+ * log writes what they point to.
+ * PURE. */
 #ifndef COORDINATOR_CORE_EVENT_H
 #define COORDINATOR_CORE_EVENT_H
 
@@ -20,8 +21,7 @@ enum coord_route {
 enum coord_outcome {
     COORD_OUTCOME_OK,           /* 2xx, complete */
     COORD_OUTCOME_CLIENT_ERROR, /* engine answered 4xx (or 3xx): says nothing about its health */
-    COORD_OUTCOME_ENGINE_ERROR, /* engine answered 5xx, or a stream whose content was an error or
-                                   empty */
+    COORD_OUTCOME_ENGINE_ERROR, /* engine answered 5xx, or a stream that was an error or empty */
     COORD_OUTCOME_CUT,          /* engine vanished after body bytes had reached the client */
     COORD_OUTCOME_GONE,         /* client left */
 };
@@ -51,10 +51,8 @@ enum coord_event_kind {
     COORD_EV_STEP_ANSWERED, /* the engine's head arrived */
     COORD_EV_STEP_DONE,     /* over; exactly one of DONE or GONE (or a REFUSE effect) ends a step */
     COORD_EV_STEP_GONE,     /* client left before an end */
-    COORD_EV_ATTEMPT_FAILED, /* this attempt is over, the step is not: core answers SUBMIT or REFUSE
-                              */
-    COORD_EV_NODE_REFUSED, /* the node's queue is full or the wait too long: core answers SUBMIT or
-                              REFUSE */
+    COORD_EV_ATTEMPT_FAILED, /* this attempt is over, the step is not: answered SUBMIT or REFUSE */
+    COORD_EV_NODE_REFUSED,   /* queue full there, or waited too long: answered SUBMIT or REFUSE */
     COORD_EV_ENGINE_ADDED,
     COORD_EV_ENGINE_REMOVED, /* drained: running steps end, nothing new */
     COORD_EV_ENGINE_PROBED,  /* result of a PROBE effect */
@@ -68,15 +66,15 @@ struct coord_step_arrived {
     struct str session; /* id the client sent, <= 256 bytes; "" = infer from the chain */
     struct str model;   /* as asked for, <= 256 bytes */
     enum coord_route route;
-    const uint64_t
-        *chain; /* [chain_count] prompt chain hashes, first to last (docs/formulas.md#F1) */
-    const uint32_t
-        *chain_bytes; /* [chain_count] prompt bytes up to and with each boundary, ascending */
-    const uint8_t *chain_is_end; /* [chain_count] 1 = end of a message (or of tools/system), 0 =
-                                    inside a long one */
-    uint32_t chain_count;        /* <= COORD_CHAIN_MAX */
-    uint32_t prompt_bytes;       /* canonical prompt bytes */
-    uint32_t max_output_tokens;  /* 0 = not said */
+    /* The prompt chain (docs/formulas.md#F1), three arrays [chain_count]: hashes from first to
+     * last, prompt bytes up to and with each boundary (ascending), and 1 = end of a message (or of
+     * tools or system), 0 = inside a long one. */
+    const uint64_t *chain;
+    const uint32_t *chain_bytes;
+    const uint8_t *chain_is_end;
+    uint32_t chain_count;       /* <= COORD_CHAIN_MAX */
+    uint32_t prompt_bytes;      /* canonical prompt bytes */
+    uint32_t max_output_tokens; /* 0 = not said */
     bool is_stream;
 };
 
@@ -156,8 +154,7 @@ enum coord_refuse {
 enum coord_effect_kind {
     COORD_EF_SUBMIT,   /* hand the step to the node of this engine */
     COORD_EF_REFUSE,   /* end the step with an error */
-    COORD_EF_WITHDRAW, /* tell the node: forget this step (client gone, or its engine is dead while
-                          it waits) */
+    COORD_EF_WITHDRAW, /* tell the node: forget this waiting step */
     COORD_EF_PROBE,    /* ask the engine: health, and models/kind when wants_models */
     COORD_EF_SETTLED,  /* the node's slot for this step is free again (step or attempt over) */
 };

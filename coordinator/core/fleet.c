@@ -249,8 +249,7 @@ static enum status engine_set_models(struct coord_fleet *fleet,
     return ST_OK;
 }
 
-/* Breaker opens; each time in a row it stays open twice as long, up to a limit. docs/formulas.md#F5
- */
+/* Breaker opens, each time in a row for twice as long, up to a limit. docs/formulas.md#F5 */
 static void engine_open(struct coord_fleet *fleet,
                         struct coord_engine *engine,
                         const struct coord_limits *limits,

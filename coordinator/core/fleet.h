@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engines: what they serve, how they are, what they have of ours. Health is a small state
- * machine (engine_state.def) fed by the ends of steps (passive) and by probes (active). PURE.
- * THREAD: core. LIMITS: max_engines. */
+ * machine (engine_state.def) fed by the ends of steps (passive) and by probes (active).
+ * PURE. THREAD: core. LIMITS: max_engines. */
 #ifndef COORDINATOR_CORE_FLEET_H
 #define COORDINATOR_CORE_FLEET_H
 
@@ -49,8 +49,7 @@ struct coord_engine {
     enum coord_engine_kind kind;
     uint64_t entered_at_us;                /* the state */
     uint32_t epoch;                        /* number of state changes */
-    uint8_t history[COORD_ENGINE_HISTORY]; /* former states, [epoch % COORD_ENGINE_HISTORY] is
-                                              overwritten next */
+    uint8_t history[COORD_ENGINE_HISTORY]; /* former states; epoch % it comes next */
     struct list queued;                    /* requests handed to its node, not started */
     struct list running;                   /* requests it works on */
 

@@ -13,8 +13,7 @@ void coord_home_set(const struct coord_fleet *fleet,
                     struct engine_id home,
                     uint32_t bytes);
 
-/* State changes, with the home's count: a step came in, the last one in flight ended, long silence.
- */
+/* State changes, with the home's count: a step came in, the last one ended, long silence. */
 void coord_home_busy(const struct coord_fleet *fleet,
                      struct coord_sessions *sessions,
                      struct coord_session *session,

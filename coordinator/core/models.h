@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Model ids as small numbers: each text is kept once, with how many objects name it and how many
- * engines serve it. PURE. THREAD: core. LIMITS: COORD_MODELS_CAP texts. */
+ * engines serve it.
+ * PURE. THREAD: core. LIMITS: COORD_MODELS_CAP texts. */
 #ifndef COORDINATOR_CORE_MODELS_H
 #define COORDINATOR_CORE_MODELS_H
 

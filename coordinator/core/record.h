@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events and effects as lines of JSON without pointers, and events back from such lines: a recorded
- * log replays through coord_core_step and gives the same effects. The reader takes what the writer
- * writes (keys in its order), no other JSON. PURE. THREAD: any. LIMITS: COORD_CHAIN_MAX boundaries,
- * COORD_RECORD_MODELS_MAX models per event. */
+/* Events and effects as lines of JSON without pointers, and events back from such lines: a
+ * recorded log replays through coord_core_step and gives the same effects. The reader takes what
+ * the writer writes (keys in its order), no other JSON.
+ * PURE. THREAD: any. LIMITS: COORD_CHAIN_MAX boundaries, COORD_RECORD_MODELS_MAX models per
+ * event. */
 #ifndef COORDINATOR_CORE_RECORD_H
 #define COORDINATOR_CORE_RECORD_H
 

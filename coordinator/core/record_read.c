@@ -2,8 +2,7 @@
 /* The reading half of record.h. */
 #include "coordinator/core/record.h"
 
-/* Where the reader is. The first thing that does not fit sets st; everything after it is a no-op.
- */
+/* Where the reader is. The first thing that does not fit sets st; all after it is a no-op. */
 struct cursor {
     const char *p;
     const char *end;

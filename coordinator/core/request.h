@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps in progress and where each one is. Every step is on exactly one list of one engine, or
- * being placed. PURE. THREAD: core. LIMITS: max_requests. */
+ * being placed.
+ * PURE. THREAD: core. LIMITS: max_requests. */
 #ifndef COORDINATOR_CORE_REQUEST_H
 #define COORDINATOR_CORE_REQUEST_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which task a step belongs to: by the id its client sent, else by the prompt chain it continues.
  * A chain continues the session whose last request ended where the new chain passes
- * (docs/formulas.md#F1). PURE. THREAD: core. LIMITS: max_sessions; COORD_TAILS ends of requests
- * remembered per session. */
+ * (docs/formulas.md#F1).
+ * PURE. THREAD: core. LIMITS: max_sessions; COORD_TAILS ends of requests remembered per session. */
 #ifndef COORDINATOR_CORE_SESSION_H
 #define COORDINATOR_CORE_SESSION_H
 
@@ -29,9 +29,8 @@ enum {
 
 /* Where a request of the session ended. */
 struct coord_tail {
-    uint64_t key; /* of that boundary; with an id: the chain hash itself */
-    uint32_t
-        next; /* other tails with this key, by reference (session index * COORD_TAILS + slot) */
+    uint64_t key;  /* of that boundary; with an id: the chain hash itself */
+    uint32_t next; /* same key, as a reference: session index * COORD_TAILS + slot */
     uint32_t prev;
     bool is_used;
 };
@@ -81,8 +80,7 @@ enum coord_match_kind {
     COORD_MATCH_NEW_ID, /* first step of an id */
     COORD_MATCH_NEW,    /* first step of an unknown chain */
     COORD_MATCH_TWIN,   /* same chain as a step still in flight: another task that began alike */
-    COORD_MATCH_FORK,   /* continues a point that its session has already left: a new task beside it
-                         */
+    COORD_MATCH_FORK,   /* continues a point that its session has left: a new task beside it */
 };
 
 struct coord_match {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the core does about steps: one function per event after its arrival. An accepted step ends
  * exactly once, by DONE, by GONE or by a REFUSE effect. Events of an old attempt, or of an unknown
- * step, are ignored. PURE. THREAD: core. */
+ * step, are ignored.
+ * PURE. THREAD: core. */
 #ifndef COORDINATOR_CORE_STEPS_H
 #define COORDINATOR_CORE_STEPS_H
 

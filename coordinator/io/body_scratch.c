@@ -159,7 +159,7 @@ static void *yy_realloc(void *ctx, void *piece, size_t old_bytes, size_t bytes)
     void *grown = grow_last(scratch, piece, old_bytes, bytes);
     if (grown == NULL && !scratch->is_over) {
         grown = scratch_alloc(scratch, bytes);
-        if (grown != NULL) {
+        if (grown != NULL && piece != NULL) {
             memcpy(grown, piece, old_bytes);
         }
     }

@@ -80,8 +80,10 @@ static int hex_digit(char c)
     if (c >= '0' && c <= '9') {
         return c - '0';
     }
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* Decodes one character of a key's text at *at and moves on; 0 for anything that no ASCII name
@@ -104,7 +106,10 @@ static char key_char(struct str key, size_t *at)
         value = value * 16 + digit;
     }
     *at += 5;
-    return value < 128 ? (char)value : 0;
+    if (value >= 128) {
+        return 0;
+    }
+    return (char)value;
 }
 
 static bool key_is(struct str key, struct str name)

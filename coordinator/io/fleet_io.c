@@ -11,11 +11,10 @@ static enum coord_engine_kind kind_of(int configured)
     return kinds[configured];
 }
 
-void fleet_io_init(struct fleet_io *fleet, struct http_client *client, struct tls_ctx *tls)
+void fleet_io_init(struct fleet_io *fleet, struct http_client *client)
 {
     memset(fleet, 0, sizeof(*fleet));
     fleet->client = client;
-    fleet->tls = tls;
 }
 
 static void engine_free(struct fleet_engine *engine)
@@ -34,7 +33,11 @@ void fleet_io_fini(struct fleet_io *fleet)
     memset(fleet, 0, sizeof(*fleet));
 }
 
-enum status fleet_io_add(struct fleet_io *fleet, struct engine_id id, const struct config_engine *engine, const char *key,
+enum status fleet_io_add(struct fleet_io *fleet,
+                         struct engine_id id,
+                         const struct config_engine *engine,
+                         const char *key,
+                         struct tls_ctx *tls,
                          struct err *err)
 {
     if (fleet->count == fleet->cap) {
@@ -56,7 +59,7 @@ enum status fleet_io_add(struct fleet_io *fleet, struct engine_id id, const stru
     str_copy(added->name, sizeof(added->name), str_of(engine->name));
     str_copy(added->url, sizeof(added->url), str_of(engine->url));
     str_copy(added->key, sizeof(added->key), str_of(key));
-    enum status st = http_endpoint_new(&added->ep, fleet->client, str_of(engine->url), fleet->tls, err);
+    enum status st = http_endpoint_new(&added->ep, fleet->client, str_of(engine->url), tls, err);
     if (st != ST_OK) {
         mem_free(mem_heap(), added, sizeof(*added));
         return st;

@@ -11,7 +11,7 @@
 #include "common/io/reactor/http_client.h"
 #include "coordinator/core/event.h"
 
-enum { FLEET_NAME_BYTES = 64, FLEET_KEY_BYTES = 512, FLEET_URL_BYTES = 1024 };
+enum { FLEET_NAME_BYTES = 64, FLEET_KEY_BYTES = 1024, FLEET_URL_BYTES = 1024 };
 
 struct fleet_engine {
     struct engine_id id;
@@ -25,16 +25,19 @@ struct fleet_engine {
 
 struct fleet_io {
     struct http_client *client;
-    struct tls_ctx *tls;           /* for https engines, may be NULL */
     struct fleet_engine **engines; /* [count] */
     uint32_t count;
     uint32_t cap;
 };
 
-void fleet_io_init(struct fleet_io *fleet, struct http_client *client, struct tls_ctx *tls);
+void fleet_io_init(struct fleet_io *fleet, struct http_client *client);
 void fleet_io_fini(struct fleet_io *fleet);
-/* key: text sent as bearer token, "" = none. ST_INVAL (URL), ST_NOMEM, with err. */
-MUST_CHECK enum status fleet_io_add(struct fleet_io *fleet, struct engine_id id, const struct config_engine *engine, const char *key,
+/* key: text sent as bearer token, "" = none. tls: for https, else NULL. ST_INVAL (URL), ST_NOMEM, with err. */
+MUST_CHECK enum status fleet_io_add(struct fleet_io *fleet,
+                                    struct engine_id id,
+                                    const struct config_engine *engine,
+                                    const char *key,
+                                    struct tls_ctx *tls,
                                     struct err *err);
 /* Calls in progress go on. */
 void fleet_io_remove(struct fleet_io *fleet, struct engine_id id);

@@ -70,6 +70,39 @@ static enum status add_engine_fields(const struct fleet_engine *engine, const ch
     return st;
 }
 
+static bool is_credential(struct str param)
+{
+    static const char *const names[] = {"key", "api_key", "api-key", "apikey", "token", "access_token"};
+    static const struct name_list list = {names, sizeof(names) / sizeof(names[0])};
+    const char *equals = param.len == 0 ? NULL : memchr(param.p, '=', param.len);
+    struct str name = {param.p, equals == NULL ? param.len : (size_t)(equals - param.p)};
+    return is_listed(name, &list);
+}
+
+/* The target with the client's credentials taken out of its query. */
+static enum status add_target(struct buf *out, struct str target)
+{
+    const char *query = memchr(target.p, '?', target.len);
+    if (query == NULL) {
+        return buf_add_str(out, target);
+    }
+    enum status st = buf_add(out, target.p, (size_t)(query - target.p));
+    struct str rest = {query + 1, target.len - (size_t)(query + 1 - target.p)};
+    struct str param;
+    char separator = '?';
+    while (st == ST_OK && str_split(&rest, '&', &param)) {
+        if (is_credential(param)) {
+            continue;
+        }
+        st = buf_add(out, &separator, 1);
+        if (st == ST_OK) {
+            st = buf_add_str(out, param);
+        }
+        separator = '&';
+    }
+    return st;
+}
+
 enum status forward_request(const struct http_head *head, const struct fleet_engine *engine, const char *request,
                             uint64_t content_length, struct buf *out)
 {
@@ -84,7 +117,7 @@ enum status forward_request(const struct http_head *head, const struct fleet_eng
         st = buf_add_str(out, prefix);
     }
     if (st == ST_OK) {
-        st = buf_add_str(out, target);
+        st = add_target(out, target);
     }
     if (st == ST_OK) {
         st = buf_add_str(out, STR(" HTTP/1.1\r\n"));

@@ -80,10 +80,11 @@ static void answer_json(struct http_exchange *ex, int status, const char *name, 
     http_respond(ex, status, (struct str){fields, (size_t)len}, body);
 }
 
-static void answer_error(struct http_exchange *ex, const char *name, const char *extra, const struct error_info *info)
+static void answer_error(struct http_exchange *ex, const char *name, const char *extra, enum coord_route route,
+                         const struct error_info *info)
 {
     char body[ERROR_BODY_BYTES];
-    size_t len = error_write_body(COORD_ROUTE_CHAT, info, body, sizeof(body));
+    size_t len = error_write_body(route, info, body, sizeof(body));
     answer_json(ex, info->status, name, extra, (struct str){body, len});
 }
 
@@ -128,7 +129,7 @@ static void answer_plain(struct front *front, struct http_exchange *ex, const st
         metric_inc(METRIC_REJECTED, METRIC_REASON_NOT_FOUND, 0);
         break;
     }
-    answer_error(ex, name, extra, &info);
+    answer_error(ex, name, extra, match->step_route, &info);
 }
 
 static void on_request(void *ctx, struct http_exchange *ex)
@@ -151,7 +152,7 @@ static void on_request(void *ctx, struct http_exchange *ex)
     if (route_query_names_model(target)) {
         struct error_info info = {400, "bad_target", STR("name the model in the body, not in the query"), str_of(name)};
         metric_inc(METRIC_REJECTED, METRIC_REASON_BAD_REQUEST, 0);
-        answer_error(ex, name, "", &info);
+        answer_error(ex, name, "", match.step_route, &info);
         return;
     }
     step_take(front, ex, match.step_route, name);
@@ -165,7 +166,7 @@ static size_t error_body(void *ctx, int status, const char *code, const char *te
     if (status == 431) {
         reason = METRIC_REASON_HEADERS;
     } else if (status == 408) {
-        reason = METRIC_REASON_HEADER_TIMEOUT;
+        reason = strcmp(code, "body_timeout") == 0 ? METRIC_REASON_BODY_TIMEOUT : METRIC_REASON_HEADER_TIMEOUT;
     } else if (status == 503) {
         reason = METRIC_REASON_OVERLOAD;
     }
@@ -219,7 +220,7 @@ enum status front_new(struct front **ret, const struct front_opts *opts, struct 
     if (st == ST_OK) {
         st = http_client_new(&front->client, opts->loop, &upstream);
     }
-    fleet_io_init(&front->fleet, front->client, opts->client_tls);
+    fleet_io_init(&front->fleet, front->client);
     if (st == ST_OK) {
         st = body_parser_new(&front->parser);
     }
@@ -279,10 +280,14 @@ uint32_t front_in_flight(const struct front *front)
     return front->step_count;
 }
 
-enum status front_add_engine(struct front *front, struct engine_id id, const struct config_engine *engine, const char *key,
+enum status front_add_engine(struct front *front,
+                             struct engine_id id,
+                             const struct config_engine *engine,
+                             const char *key,
+                             struct tls_ctx *tls,
                              struct err *err)
 {
-    return fleet_io_add(&front->fleet, id, engine, key, err);
+    return fleet_io_add(&front->fleet, id, engine, key, tls, err);
 }
 
 void front_remove_engine(struct front *front, struct engine_id id)

@@ -18,7 +18,6 @@ struct front_opts {
     uint8_t loop_idx;              /* top bits of request ids */
     struct front_port port;
     struct tls_ctx *server_tls;    /* NULL = plain */
-    struct tls_ctx *client_tls;    /* for https engines */
 };
 
 MUST_CHECK enum status front_new(struct front **ret, const struct front_opts *opts, struct err *err);
@@ -35,7 +34,12 @@ void front_publish_metrics(struct front *front);
 /* Requests not yet ended. */
 uint32_t front_in_flight(const struct front *front);
 
-MUST_CHECK enum status front_add_engine(struct front *front, struct engine_id id, const struct config_engine *engine, const char *key,
+/* tls: for an https engine, else NULL; outlives the front. */
+MUST_CHECK enum status front_add_engine(struct front *front,
+                                        struct engine_id id,
+                                        const struct config_engine *engine,
+                                        const char *key,
+                                        struct tls_ctx *tls,
                                         struct err *err);
 void front_remove_engine(struct front *front, struct engine_id id);
 void front_set_engine_kind(struct front *front, struct engine_id id, enum coord_engine_kind kind);

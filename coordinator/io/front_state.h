@@ -79,6 +79,7 @@ struct step {
     bool is_known;                 /* the core has it: exactly one of DONE, GONE, REFUSE ends that */
     bool is_body_out;              /* a byte of an answer's body has reached the client */
     bool is_held_whole;            /* HELD: the answer came whole */
+    bool is_counted_stream;        /* in the streams gauge */
     bool is_cut;                   /* broke off after bytes had reached the client */
     char name[COORD_NAME_MAX + 1];
     char session[COORD_SESSION_MAX + 1];

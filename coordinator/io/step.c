@@ -215,6 +215,9 @@ static void on_close(void *ctx, enum http_close why)
     if (why == HTTP_CLOSE_SLOW) {
         metric_inc(METRIC_SLOW_CLIENTS, 0, 0);
     }
+    if (step->is_counted_stream) {
+        metric_move(METRIC_STREAMS, 0, 0, -1);
+    }
     unsigned outcome = outcome_for_client(step, why);
     if (outcome == METRIC_OUTCOME_CLIENT_CANCEL) {
         metric_inc(METRIC_CLIENT_CANCELS, 0, 0);

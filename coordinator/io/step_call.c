@@ -38,6 +38,7 @@ void step_call_resume(struct step *step)
 
 static void post_failed(struct step *step, enum coord_fail why, uint16_t status)
 {
+    step->waited_at_us = loop_now_us(step->front->loop); /* it waits afresh */
     struct coord_event ev = {.kind = COORD_EV_ATTEMPT_FAILED};
     ev.u.failed = (struct coord_attempt_failed){
         .req = step->req, .attempt = step->attempt, .why = why, .http_status = status};
@@ -222,6 +223,16 @@ static void learn(struct step *step, const struct iovec *iov, int n)
     }
 }
 
+/* What an answer said about its engine. */
+static void count_answer(const struct step *step)
+{
+    if (step->answer_status >= 500) {
+        metric_inc(METRIC_UPSTREAM_ERRORS, METRIC_UPSTREAM_STATUS_5XX, 0);
+    } else if (step->answer_status < 300 && step->facts.has_error) {
+        metric_inc(METRIC_UPSTREAM_ERRORS, METRIC_UPSTREAM_STREAM_ERROR, 0);
+    }
+}
+
 static void learn_end(struct step *step)
 {
     if (step->is_sse) {
@@ -330,6 +341,7 @@ static void on_data(void *ctx, const struct iovec *iov, int n, bool is_last)
         end_of_nothing(step);
         return;
     }
+    count_answer(step);
     step_post_done(step, outcome_of(step));
     relay(step, iov, n, true);
     forget_request(step);

@@ -62,6 +62,10 @@ void step_post_done(struct step *step, enum coord_outcome outcome)
 
 void step_reply_begin(struct step *step, int status, int64_t content_length)
 {
+    if (step->is_sse) {
+        step->is_counted_stream = true;
+        metric_move(METRIC_STREAMS, 0, 0, 1);
+    }
     step->client_status = (uint16_t)status;
     http_respond_begin(step->ex, status, buf_str(&step->fields), content_length);
     buf_fini(&step->fields);

@@ -37,8 +37,7 @@ struct agent_core {
     struct map steps;      /* request id -> first attempt's step_slab index */
     struct map engine_ids; /* engine id -> engine_slab index */
     struct list engines;
-    struct agent_effects
-        effects; /* cap >= steps + 1, so that only SUBMIT and ENGINE_ADDED can fail */
+    struct agent_effects effects; /* cap >= steps + 1: only SUBMIT and ENGINE_ADDED can fail */
 };
 
 enum status

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The node agent's decisions in front of its engines: one queue per engine, a slot limit, waits
- * bounded. Events in, effects out. (Gate, order by fair share and stealing build on this.) PURE.
- * THREAD: core. LIMITS: struct agent_limits. */
+ * bounded. Events in, effects out. (Gate, order by fair share and stealing build on this.)
+ * PURE. THREAD: core. LIMITS: struct agent_limits. */
 #ifndef NODE_AGENT_CORE_CORE_H
 #define NODE_AGENT_CORE_CORE_H
 

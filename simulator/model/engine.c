@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simulator/model/engine.h"
 
-#include "simulator/model/engine_priv.h"
+#include "simulator/model/engine_state.h"
 #include "simulator/model/evict.h"
 #include "simulator/model/plan.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One modelled inference engine in virtual time: a waiting queue in arrival order, continuous
  * batching with chunked prefill, paged KV memory with a prefix cache, preemption by recompute. It
- * knows no text: a request is two lengths and a chain of block hashes. PURE. THREAD: one owner.
- * LIMITS: max_running, queue_max, KV blocks.
+ * knows no text: a request is two lengths and a chain of block hashes.
+ *
+ * PURE. THREAD: one owner. LIMITS: max_running, queue_max, KV blocks.
  *
  * Use: submit and abort at any time; when idle or after an end, begin starts an iteration and says
  * how long it takes; that much later end says what came out. Each request that was accepted ends

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes into a modelled engine and what comes out, as plain data.
- * PURE. THREAD: any. */
+ * PURE.
+ *
+ * THREAD: any. */
 #ifndef SIMULATOR_MODEL_ENGINE_TYPES_H
 #define SIMULATOR_MODEL_ENGINE_TYPES_H
 
@@ -18,8 +20,8 @@ struct sim_engine_opts {
     struct sim_profile profile; /* kv_tokens, max_running and budget_tokens are taken from here */
     const struct sim_evict *evict; /* NULL = lru */
     uint32_t block_tokens;         /* 16 in vLLM */
-    uint32_t queue_max;            /* waiting requests; preempted ones may exceed it */
-    uint32_t watermark_blocks;     /* kept free when a request is admitted beside others */
+    uint32_t queue_max;        /* waiting requests; with preempted ones up to max_running more */
+    uint32_t watermark_blocks; /* kept free when a request is admitted beside others */
     bool has_prefix_cache;
 };
 

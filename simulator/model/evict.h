@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The eviction policies, one entry each.
+ *
  * PURE. THREAD: any. */
 #ifndef SIMULATOR_MODEL_EVICT_H
 #define SIMULATOR_MODEL_EVICT_H

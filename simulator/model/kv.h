@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The KV memory of one modelled engine: equal blocks with reference counts, a prefix index from
  * chain hash to block, and a queue of unreferenced blocks from which room is made. Holds no tensors
- * and no tokens: a block is its hash. PURE. THREAD: one owner. LIMITS: block_count blocks, at most
- * that many hashes.
+ * and no tokens: a block is its hash.
+ *
+ * PURE. THREAD: one owner. LIMITS: block_count blocks, at most that many hashes.
  *
  * A block is in exactly one of three states: used (refs > 0), cached (refs 0, has a hash, can be
  * hit) or free (refs 0, no hash). used + cached + free == block_count at all times. */

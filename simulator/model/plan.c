@@ -4,7 +4,7 @@
  * whole prompt of the first fits. */
 #include "simulator/model/plan.h"
 
-#include "simulator/model/engine_priv.h"
+#include "simulator/model/engine_state.h"
 
 static uint32_t blocks_for(const struct sim_engine *engine, uint32_t tokens)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long an iteration of a modelled engine takes, and the named sets of constants that ship. The
  * constants are derived from data sheets, not measured: docs/profiles.md has each derivation.
+ *
  * PURE. THREAD: any. */
 #ifndef SIMULATOR_MODEL_PROFILE_H
 #define SIMULATOR_MODEL_PROFILE_H
@@ -39,9 +40,9 @@ void sim_batch_add_chunk(struct sim_batch *batch, uint32_t u, uint32_t c);
  *
  *     T = max(f, a + b (U + B)) + g B + h C + d sum u (c + u / 2)
  *
- * A batch of only decodes costs f + g B + h C, a lone chunk a + b u + d u (c + u / 2) (design
- * F-prefill and F-decode), as long as b (U + B) is below resp. above the time to read the weights:
- * in a mixed batch the weights are read once. */
+ * A batch of only decodes costs f + g B + h C, a lone chunk a + b u + d u (c + u / 2)
+ * (F-decode and F-prefill there), as long as b (U + B) is below resp. above the time to read the
+ * weights: in a mixed batch the weights are read once. */
 double sim_profile_iteration_s(const struct sim_profile *profile, const struct sim_batch *batch);
 
 /* The built-in profile with this name; NULL when there is none. */

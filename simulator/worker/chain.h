@@ -2,7 +2,9 @@
 /* Pseudo-tokens and the block hashes over them. A text token is the next (up to) four bytes of a
  * text, never cutting a UTF-8 character; marks are tokens that no text can make. So a prompt costs
  * one token per four bytes plus its marks, and a prompt that extends another one starts with its
- * tokens. THREAD: one owner. LIMITS: max_tokens. */
+ * tokens.
+ *
+ * THREAD: one owner. LIMITS: max_tokens. */
 #ifndef SIMULATOR_WORKER_CHAIN_H
 #define SIMULATOR_WORKER_CHAIN_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a modelled engine in real or scaled time on a loop: starts an iteration when there is work,
- * and when its time is over hands out what came of it. THREAD: reactor (the loop it was made for).
- */
+ * and when its time is over hands out what came of it.
+ *
+ * THREAD: reactor (the loop it was made for). */
 #ifndef SIMULATOR_WORKER_ENGINE_CLOCK_H
 #define SIMULATOR_WORKER_ENGINE_CLOCK_H
 

@@ -3,14 +3,16 @@
  *
  *   delay=MS        the request is looked at MS later
  *   stall           never answers, not even a head
- *   stall-after=N   stops sending after N tokens (N body bytes when not streaming) and keeps the
- * connection error=STATUS    answers with this HTTP status (400..599) reset-after=N   cuts the
- * connection after N tokens (body bytes); 0 = before the head short-body      announces the whole
- * answer, sends half of it, closes; a stream ends without its last chunk no-done         a stream
- * lacks its closing event ([DONE], message_stop, response.completed) garbage         the body is
- * not JSON; a stream has a broken event after its first token
+ *   stall-after=N   sends N tokens (body bytes when not streaming), then nothing more
+ *   error=STATUS    answers with this HTTP status (400..599)
+ *   reset-after=N   cuts the connection after N tokens (body bytes); 0 = before the head
+ *   short-body      sends half of the body it announced; a stream lacks its last chunk
+ *   no-done         a stream lacks [DONE], message_stop or response.completed
+ *   garbage         the body is no JSON; a stream has a broken event after its first token
  *
- * Several are separated by commas. THREAD: any. */
+ * Several are separated by commas.
+ *
+ * THREAD: any. */
 #ifndef SIMULATOR_WORKER_FAULT_H
 #define SIMULATOR_WORKER_FAULT_H
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. the body is collected; 2. parsed, the prompt becomes a token chain, the reply is
- * decided;
- * 3. the engine gets both lengths and the hashes; 4. each token event becomes an SSE event, or the
- * last one the body; 5. the exchange closes, the job is freed. Failures: bad input 4xx before the
- * engine hears of it; queue full 503; client gone at any point: aborted in the engine at once; no
- * memory 503, or the connection is cut when the answer has begun. */
+/* Happy path:
+ *   1. the body is collected;
+ *   2. it is parsed, the prompt becomes a token chain, the reply is decided;
+ *   3. the engine gets both lengths and the hashes;
+ *   4. each token event becomes an SSE event, or the last one the body;
+ *   5. the exchange closes, the job is freed.
+ * Failures: bad input is 4xx before the engine hears of it; a full queue 503; a client that leaves
+ * at any point is aborted in the engine at once; no memory is 503, or a cut connection when the
+ * answer has begun. */
 #include "simulator/worker/job.h"
 
 #include "common/base/hash.h"

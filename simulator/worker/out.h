@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A buffer to write text into without looking at each outcome: the first failure sticks and is
- * asked for once at the end. THREAD: one owner. LIMITS: max_bytes. */
+ * asked for once at the end.
+ *
+ * THREAD: one owner. LIMITS: max_bytes. */
 #ifndef SIMULATOR_WORKER_OUT_H
 #define SIMULATOR_WORKER_OUT_H
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a request body of any of the served APIs: what is asked for, and the prompt as a token
  * chain. The same conversation gives the same chain through each API, tools and system first, one
- * turn after the other. THREAD: any. OWNERSHIP: an ask borrows from its JSON document. */
+ * turn after the other.
+ *
+ * THREAD: any. OWNERSHIP: an ask borrows from its JSON document. */
 #ifndef SIMULATOR_WORKER_PROMPT_H
 #define SIMULATOR_WORKER_PROMPT_H
 

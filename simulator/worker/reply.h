@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an engine will answer: decided whole when the request is accepted, a function of the
- * engine's seed and the prompt, then read token by token. THREAD: one owner. LIMITS: the tokens
- * asked for. */
+ * engine's seed and the prompt, then read token by token.
+ *
+ * THREAD: one owner. LIMITS: the tokens asked for. */
 #ifndef SIMULATOR_WORKER_REPLY_H
 #define SIMULATOR_WORKER_REPLY_H
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes up a JSON value that satisfies a JSON schema, as far as types, enums, required members and
- * plain bounds go. For arguments of tool calls. THREAD: any. LIMITS: nesting SIM_SCHEMA_DEPTH_MAX,
- * deeper parts become null. */
+ * plain bounds go. For arguments of tool calls.
+ *
+ * THREAD: any. LIMITS: nesting SIM_SCHEMA_DEPTH_MAX, deeper parts become null, and so does all that
+ * follows after SIM_SCHEMA_BYTES_MAX. */
 #ifndef SIMULATOR_WORKER_SCHEMA_H
 #define SIMULATOR_WORKER_SCHEMA_H
 

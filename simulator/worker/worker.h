@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A simulated engine behind HTTP: the OpenAI and Anthropic APIs as vLLM serves them, over the model
- * of simulator/model in real or scaled time. Many fit into one process. THREAD: reactor (the loop
- * it was made for). LIMITS: body_bytes (413), requests_max and queue_max (503), context (400). */
+ * of simulator/model in real or scaled time. Many fit into one process.
+ *
+ * THREAD: reactor (the loop it was made for). LIMITS: body_bytes (413), requests_max and queue_max
+ * (503), context (400). */
 #ifndef SIMULATOR_WORKER_WORKER_H
 #define SIMULATOR_WORKER_WORKER_H
 

@@ -382,8 +382,11 @@ static void conn_timeout(struct loop_timer *timer)
         return;
     }
     switch (conn->state) {
-    case CONN_HEAD:
     case CONN_BODY:
+        conn->server->counters.timeout_count++;
+        http_conn_fail(conn, 408, "body_timeout", "the request body did not arrive in time", HTTP_CLOSE_TIMEOUT);
+        break;
+    case CONN_HEAD:
         conn->server->counters.timeout_count++;
         http_conn_fail(conn, 408, "request_timeout", "the request did not arrive in time", HTTP_CLOSE_TIMEOUT);
         break;

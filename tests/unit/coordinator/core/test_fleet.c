@@ -19,8 +19,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* One step that the engine answers with a 5xx status, and that is not retried (headers were out).
- */
+/* One step that ends like this, with its head sent: it is not retried. */
 static void failing_step(enum coord_outcome outcome)
 {
     uint64_t req = desk_arrive(&desk, NULL, NULL);

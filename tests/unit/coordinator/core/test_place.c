@@ -64,8 +64,7 @@ static void b080_40_long_prompts_at_once__4_engines__10_each_or_nearly(void **st
     }
 }
 
-/* 200 sessions arrive while 32 steps are in flight at a time; each runs for a time drawn at random.
- */
+/* 200 sessions arrive while 32 steps are in flight; each runs for a time drawn at random. */
 static void births__200_sessions_32_in_flight__4_engines__balanced(void **state)
 {
     (void)state;

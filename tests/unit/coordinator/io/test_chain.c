@@ -244,6 +244,10 @@ static void chain__model_and_salt__change_everything(void **state)
                   "{\"model\":\"a\",\"cache_salt\":\"b\",\"messages\":\"x\"}", 0);
 }
 
+#define CALL(id, arguments)                                 \
+    "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"" id \
+    "\",\"function\":{\"name\":\"f\",\"arguments\":" arguments "}}]}"
+
 static void chain__what_a_message_says__changes_it_and_all_after(void **state)
 {
     (void)state;
@@ -265,14 +269,10 @@ static void chain__what_a_message_says__changes_it_and_all_after(void **state)
         "{\"role\":\"user\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"b\"}]}",
         "{\"role\":\"tool\",\"tool_call_id\":\"1\",\"content\":\"b\"}",
         "{\"role\":\"tool\",\"tool_call_id\":\"2\",\"content\":\"b\"}",
-        "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"1\",\"function\":{\"name\":\"f\","
-        "\"arguments\":\"{}\"}}]}",
-        "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"1\",\"function\":{\"name\":\"f\","
-        "\"arguments\":\"{ }\"}}]}",
-        "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"1\",\"function\":{\"name\":\"f\","
-        "\"arguments\":null}}]}",
-        "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"2\",\"function\":{\"name\":\"f\","
-        "\"arguments\":\"{}\"}}]}",
+        CALL("1", "\"{}\""),
+        CALL("1", "\"{ }\""),
+        CALL("1", "null"),
+        CALL("2", "\"{}\""),
         "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"1\"},{\"id\":\"2\"}]}",
         "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"2\"},{\"id\":\"1\"}]}",
         "{\"type\":\"function_call\",\"call_id\":\"1\",\"name\":\"f\",\"arguments\":\"{}\"}",

@@ -500,7 +500,7 @@ static void reader__an_event_over_the_limit__is_skipped_and_the_next_one_read(vo
 {
     (void)state;
     static const size_t steps[] = {1000, 16384, SSE_EVENT_MAX, SSE_EVENT_MAX + 1,
-                                   4 * SSE_EVENT_MAX};
+                                   (size_t)4 * SSE_EVENT_MAX};
     size_t len = SSE_EVENT_MAX + 5000;
     char *stream = malloc(len + 512);
     assert_non_null(stream);

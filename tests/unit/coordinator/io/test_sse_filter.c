@@ -10,6 +10,7 @@
 #define TEXT(s)                                                    \
     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" s \
     "\"},\"finish_reason\":null}],\"usage\":null}"
+#define MARK "\xEF\xBB\xBF"
 #define USAGE \
     "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2}}"
 
@@ -106,14 +107,15 @@ static void filter__everything_else__passes(void **state)
         "data: {\"choices\":[],\"usage\":{}\n\n",
         ": {\"choices\":[],\"usage\":{}}\n\n",
         "{\"choices\":[],\"usage\":{}}\n\n",
-        TEXT("\\\"choices\\\":[],\\\"usage\\\":{}") "\n\n",
         "data: {\"error\":{\"message\":\"m\"}}\n\n",
-        "\xEF\xBB\xBF"
-        "data: \xFF\xFE\n\n",
     };
     for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++) {
         expect_filtered(streams[i], streams[i]);
     }
+    static const char speaks[] = TEXT("\\\"choices\\\":[],\\\"usage\\\":{}") "\n\n";
+    expect_filtered(speaks, speaks);
+    static const char marked[] = MARK "data: \xFF\xFE\n\n";
+    expect_filtered(marked, marked);
 }
 
 static void b003_filter__an_unterminated_end__is_judged_too(void **state)

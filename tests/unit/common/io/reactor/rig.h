@@ -141,4 +141,8 @@ void rig_call_done(struct rig_call *rec);
 
 struct loop *rig_loop(void);
 
+/* For test programs that resolve names: waits at the end for the threads that still do, which would look like leaks. */
+int rig_threads_setup(void **state);
+int rig_threads_teardown(void **state);
+
 #endif

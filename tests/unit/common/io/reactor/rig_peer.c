@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/common/io/reactor/rig.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 
-enum { READ_BYTES = 65536 };
+enum { READ_BYTES = 65536, THREADS_WAIT_US = 5000000 };
 
 struct loop *rig_loop(void)
 {
@@ -149,4 +150,37 @@ bool peer_is_over(struct peer *peer)
 {
     peer_read(peer, SIZE_MAX);
     return peer->is_ended || peer->is_reset;
+}
+
+static int thread_count(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    int count = 0;
+    assert_non_null(dir);
+    while (readdir(dir) != NULL) {
+        count++;
+    }
+    closedir(dir);
+    return count;
+}
+
+static int threads_before;
+
+int rig_threads_setup(void **state)
+{
+    (void)state;
+    threads_before = thread_count();
+    return 0;
+}
+
+int rig_threads_teardown(void **state)
+{
+    (void)state;
+    struct loop *loop = rig_loop();
+    uint64_t end_us = clock_now_us() + THREADS_WAIT_US; /* a sanitizer's own thread may stay */
+    while (thread_count() > threads_before && clock_now_us() < end_us) {
+        loop_turn(loop, RIG_ROUND_US);
+    }
+    loop_free(loop);
+    return 0;
 }

@@ -5,6 +5,7 @@
 
 #include <netinet/in.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 enum { SOON_US = 30000 };
 
@@ -184,6 +185,21 @@ static void connect__refused__fails_later(void **state)
     rig_call_get(&up.call, up.loop, up.ep);
     up.fd = dup(0);
     expect_fail(&up, HTTP_FAIL_CONNECT);
+    upstream_close(&up);
+}
+
+static void connect__no_descriptor_left__fails_later(void **state)
+{
+    (void)state;
+    struct upstream up;
+    struct rlimit old;
+    upstream_open(&up, NULL);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    struct rlimit none = {0, old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rig_call_get(&up.call, up.loop, up.ep);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    expect_fail(&up, HTTP_FAIL_NO_FD);
     upstream_close(&up);
 }
 
@@ -476,6 +492,7 @@ int main(void)
         cmocka_unit_test(stale__large_request_half_sent__is_sent_whole_again),
         cmocka_unit_test(fresh_connection__closed_without_a_byte__is_not_replayed),
         cmocka_unit_test(connect__refused__fails_later),
+        cmocka_unit_test(connect__no_descriptor_left__fails_later),
         cmocka_unit_test(connect__backlog_full__times_out),
         cmocka_unit_test(connect__unix_socket__is_answered),
         cmocka_unit_test(name__localhost__is_resolved_and_called),
@@ -492,5 +509,5 @@ int main(void)
         cmocka_unit_test(cancel__inside_on_data__hears_nothing_more),
         cmocka_unit_test(cancel__inside_on_head_and_another_started__that_one_is_served),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, rig_threads_setup, rig_threads_teardown);
 }

@@ -362,14 +362,16 @@ static void limits__header_count__one_more_is_refused(void **state)
 
 static char *repeat(const char *head, const char *piece, size_t times, const char *tail)
 {
-    size_t len = strlen(head) + strlen(piece) * times + strlen(tail);
-    char *text = malloc(len + 1);
+    size_t piece_len = strlen(piece);
+    size_t at = strlen(head);
+    char *text = malloc(at + piece_len * times + strlen(tail) + 1);
     assert_non_null(text);
-    char *at = text + sprintf(text, "%s", head);
+    memcpy(text, head, at);
     for (size_t i = 0; i < times; i++) {
-        at += sprintf(at, "%s", piece);
+        memcpy(text + at, piece, piece_len);
+        at += piece_len;
     }
-    sprintf(at, "%s", tail);
+    memcpy(text + at, tail, strlen(tail) + 1);
     return text;
 }
 

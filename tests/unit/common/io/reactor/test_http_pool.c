@@ -158,5 +158,5 @@ int main(void)
         cmocka_unit_test(client__freed_with_calls_in_every_phase__calls_nobody_back),
         cmocka_unit_test(endpoint__released__idle_connections_close_and_running_calls_go_on),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, rig_threads_setup, rig_threads_teardown);
 }

@@ -61,5 +61,5 @@ int main(void)
         cmocka_unit_test(name__unknown__is_not_found),
         cmocka_unit_test(names__closed_at_once__leave_nothing),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, rig_threads_setup, rig_threads_teardown);
 }

@@ -369,5 +369,5 @@ int main(void)
         cmocka_unit_test(answer__until_close__is_whole_when_tls_was_ended),
         cmocka_unit_test(answer__until_close__is_cut_when_only_tcp_was_ended),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, rig_threads_setup, rig_threads_teardown);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What engine.c and plan.c share; nobody else includes it.
  * PURE. */
-#ifndef SIMULATOR_MODEL_ENGINE_PRIV_H
-#define SIMULATOR_MODEL_ENGINE_PRIV_H
+#ifndef SIMULATOR_MODEL_ENGINE_STATE_H
+#define SIMULATOR_MODEL_ENGINE_STATE_H
 
 #include "common/base/list.h"
 #include "common/base/map.h"

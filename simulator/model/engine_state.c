@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "simulator/model/engine_priv.h"
+#include "simulator/model/engine_state.h"
 
 void sim_engine_emit(struct sim_engine *engine, enum sim_event_kind kind, const struct request *req)
 {
