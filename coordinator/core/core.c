@@ -67,7 +67,7 @@ static void probe_if_due(struct coord_core *core, struct coord_engine *engine, u
 {
     bool wants_models = false;
     if (coord_effects_has_room(core) &&
-        coord_fleet_probe_due(&core->fleet, engine, &core->limits, now_us, &wants_models)) {
+        coord_fleet_probe_due(engine, &core->limits, now_us, &wants_models)) {
         struct coord_effect *ef = coord_effect_add(core, COORD_EF_PROBE);
         ef->u.probe.engine = engine->id;
         ef->u.probe.wants_models = wants_models;

@@ -332,13 +332,11 @@ enum status coord_fleet_probed(struct coord_fleet *fleet,
     return ST_OK;
 }
 
-bool coord_fleet_probe_due(struct coord_fleet *fleet,
-                           struct coord_engine *engine,
+bool coord_fleet_probe_due(struct coord_engine *engine,
                            const struct coord_limits *limits,
                            uint64_t now_us,
                            bool *ret_wants_models)
 {
-    (void)fleet;
     if (is_leaving(engine) ||
         (engine->is_probing && now_us < engine->probe_sent_at_us + PROBE_LOST_US)) {
         return false;
@@ -366,12 +364,8 @@ static void note_end(struct coord_engine *engine, bool is_failure)
     engine->fail_ratio += FAIL_RATIO_ALPHA * (sample - engine->fail_ratio);
 }
 
-void coord_fleet_success(struct coord_fleet *fleet,
-                         struct coord_engine *engine,
-                         uint64_t submitted_at_us,
-                         uint64_t now_us)
+void coord_fleet_success(struct coord_engine *engine, uint64_t submitted_at_us, uint64_t now_us)
 {
-    (void)fleet;
     engine->served++;
     note_end(engine, false);
     if (submitted_at_us < engine->entered_at_us) {

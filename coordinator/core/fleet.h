@@ -116,18 +116,14 @@ MUST_CHECK enum status coord_fleet_probed(struct coord_fleet *fleet,
 
 /* When it is time to ask this engine something: marks it asked and true. Moves an open breaker to
  * half-open. */
-bool coord_fleet_probe_due(struct coord_fleet *fleet,
-                           struct coord_engine *engine,
+bool coord_fleet_probe_due(struct coord_engine *engine,
                            const struct coord_limits *limits,
                            uint64_t now_us,
                            bool *ret_wants_models);
 
 /* A step submitted at submitted_at_us ended well / failed there. Ends of steps older than the
  * engine's current state say nothing about it. */
-void coord_fleet_success(struct coord_fleet *fleet,
-                         struct coord_engine *engine,
-                         uint64_t submitted_at_us,
-                         uint64_t now_us);
+void coord_fleet_success(struct coord_engine *engine, uint64_t submitted_at_us, uint64_t now_us);
 void coord_fleet_failure(struct coord_fleet *fleet,
                          struct coord_engine *engine,
                          const struct coord_limits *limits,

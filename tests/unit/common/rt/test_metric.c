@@ -54,19 +54,19 @@ static void metric_set__gauge__shows_the_last_value(void **state)
 static void metric_observe__edges__are_cumulative_and_in_seconds(void **state)
 {
     (void)state;
-    metric_observe(METRIC_CONNECT, 0, 0, 500); /* le 0.0005 holds its bound */
-    metric_observe(METRIC_CONNECT, 0, 0, 501);
-    metric_observe(METRIC_CONNECT, 0, 0, UINT64_C(7200000000));
-    assert_int_equal(metric_read(METRIC_CONNECT, 0, 0), 3);
+    metric_observe(METRIC_QUEUE_WAIT, 0, 0, 500); /* le 0.0005 holds its bound */
+    metric_observe(METRIC_QUEUE_WAIT, 0, 0, 501);
+    metric_observe(METRIC_QUEUE_WAIT, 0, 0, UINT64_C(7200000000));
+    assert_int_equal(metric_read(METRIC_QUEUE_WAIT, 0, 0), 3);
     struct buf out;
     char *text = render(&out);
-    assert_non_null(strstr(text, "# TYPE saga_upstream_connect_seconds histogram\n"));
-    assert_non_null(strstr(text, "saga_upstream_connect_seconds_bucket{le=\"0.0005\"} 1\n"));
-    assert_non_null(strstr(text, "saga_upstream_connect_seconds_bucket{le=\"0.001\"} 2\n"));
-    assert_non_null(strstr(text, "saga_upstream_connect_seconds_bucket{le=\"3600\"} 2\n"));
-    assert_non_null(strstr(text, "saga_upstream_connect_seconds_bucket{le=\"+Inf\"} 3\n"));
-    assert_non_null(strstr(text, "saga_upstream_connect_seconds_sum 7200.001001\n"));
-    assert_non_null(strstr(text, "saga_upstream_connect_seconds_count 3\n"));
+    assert_non_null(strstr(text, "# TYPE saga_queue_wait_seconds histogram\n"));
+    assert_non_null(strstr(text, "saga_queue_wait_seconds_bucket{le=\"0.0005\"} 1\n"));
+    assert_non_null(strstr(text, "saga_queue_wait_seconds_bucket{le=\"0.001\"} 2\n"));
+    assert_non_null(strstr(text, "saga_queue_wait_seconds_bucket{le=\"3600\"} 2\n"));
+    assert_non_null(strstr(text, "saga_queue_wait_seconds_bucket{le=\"+Inf\"} 3\n"));
+    assert_non_null(strstr(text, "saga_queue_wait_seconds_sum 7200.001001\n"));
+    assert_non_null(strstr(text, "saga_queue_wait_seconds_count 3\n"));
     buf_fini(&out);
     metric_observe(METRIC_TTFT, METRIC_ROUTE_MESSAGES, 0, 3);
     text = render(&out);
