@@ -10,7 +10,6 @@
 #include "common/rt/metric.h"
 #include "common/rt/secret.h"
 
-#include <stdlib.h>
 
 
 enum { ANSWER_MAX = 1 << 24, SESSION_ROWS = 1000 };
@@ -133,6 +132,23 @@ static enum status remove_engine(struct hub *hub, struct str name, struct err *e
     return ST_OK;
 }
 
+static enum status write_engine(const struct hub *hub, yyjson_val *engine, struct buf *out)
+{
+    struct str name = {0};
+    uint32_t at = 0;
+    const struct hub_engine *entry = json_get_str(engine, "name", &name) ? find_engine(hub, name, &at) : NULL;
+    enum status st = json_add_val(out, engine);
+    if (st != ST_OK || entry == NULL) {
+        return st;
+    }
+    out->len--; /* the closing brace comes after one more member */
+    st = buf_add_str(out, STR(",\"url\":\""));
+    if (st == ST_OK) {
+        st = buf_add_json(out, str_of(entry->url));
+    }
+    return st == ST_OK ? buf_add_str(out, STR("\"}")) : st;
+}
+
 /* The core's list, with the URLs that only the shell knows. */
 static enum status write_engines(const struct hub *hub, struct buf *out)
 {
@@ -140,28 +156,23 @@ static enum status write_engines(const struct hub *hub, struct buf *out)
     buf_init(&plain, mem_heap(), ANSWER_MAX);
     enum status st = coord_core_write_engines(hub->coord, loop_now_us(hub->loop), &plain);
     yyjson_doc *doc = st == ST_OK ? yyjson_read(plain.p, plain.len, 0) : NULL;
-    yyjson_mut_doc *copy = yyjson_doc_mut_copy(doc, NULL);
-    yyjson_mut_val *engine = NULL;
+    yyjson_val *engine = NULL;
     size_t idx = 0;
     size_t max = 0;
-    yyjson_mut_arr_foreach(yyjson_mut_doc_get_root(copy), idx, max, engine) {
-        const char *name = yyjson_mut_get_str(yyjson_mut_obj_get(engine, "name"));
-        uint32_t at = 0;
-        const struct hub_engine *entry = find_engine(hub, str_of(name), &at);
-        if (entry != NULL) {
-            yyjson_mut_obj_add_str(copy, engine, "url", entry->url);
+    if (st == ST_OK) {
+        st = doc == NULL ? ST_NOMEM : buf_add_str(out, STR("["));
+    }
+    yyjson_arr_foreach(yyjson_doc_get_root(doc), idx, max, engine) {
+        if (st == ST_OK && idx > 0) {
+            st = buf_add_str(out, STR(","));
+        }
+        if (st == ST_OK) {
+            st = write_engine(hub, engine, out);
         }
     }
-    size_t len = 0;
-    char *text = yyjson_mut_write(copy, 0, &len);
-    if (st == ST_OK) {
-        st = text == NULL ? ST_NOMEM : buf_add(out, text, len);
-    }
-    free(text); /* yyjson's own allocation */
-    yyjson_mut_doc_free(copy);
     yyjson_doc_free(doc);
     buf_fini(&plain);
-    return st;
+    return st == ST_OK ? buf_add_str(out, STR("]")) : st;
 }
 
 static enum status write_status(const struct hub *hub, struct buf *out)

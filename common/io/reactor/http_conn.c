@@ -276,8 +276,8 @@ static void conn_feed(struct http_conn *conn, const char *data, size_t len)
     if (conn->in.len + len > PIPELINE_MAX || buf_add(&conn->in, data, len) != ST_OK) {
         conn->ex.keeps_alive = false; /* too much behind the request in progress: answer it, then close */
         conn->parser.keeps_alive = false;
-        status_ignore(loop_arm(conn->server->loop, &conn->src, conn->src.armed & ~(uint32_t)EPOLLIN),
-                      "reading again would only read more");
+        conn->drops_input = true;
+        buf_fini(&conn->in);
     }
 }
 
@@ -315,7 +315,7 @@ static void conn_read(struct http_conn *conn)
             return;
         }
         server->counters.bytes_in += (uint64_t)got;
-        if (conn->state == CONN_LINGER) {
+        if (conn->state == CONN_LINGER || conn->drops_input) {
             continue; /* read and dropped */
         }
         conn_feed(conn, scratch, (size_t)got);

@@ -51,6 +51,7 @@ struct http_conn {
     bool is_blocked;          /* the socket is full: wait for EPOLLOUT */
     bool is_broken;           /* a write failed: client gone */
     bool is_shut;             /* our side is shut (LINGER) */
+    bool drops_input;         /* too much was pipelined: the rest is read and dropped, so that an end is still seen */
 };
 
 struct http_server {

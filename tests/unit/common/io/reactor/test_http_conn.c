@@ -108,6 +108,26 @@ static void requests__more_pipelined_than_is_kept__get_one_answer_and_a_close(vo
     rig_pair_close(loop, &srv, &peer);
 }
 
+static void client__leaves_behind_more_than_is_kept__is_gone(void **state)
+{
+    (void)state;
+    static const char zeros[65536];
+    struct loop *loop;
+    struct rig_server srv;
+    struct peer peer;
+    rig_pair_open(&loop, &srv, &peer, NULL);
+    peer_send(&peer, GET("/1"));
+    UNTIL(loop, srv.count == 1 && srv.seen[0].end_count == 1);
+    for (int i = 0; i < 200; i++) { /* more than the two sockets hold */
+        peer_offer(&peer, zeros, sizeof(zeros));
+        loop_turn(loop, 0);
+    }
+    peer_close(&peer);
+    UNTIL(loop, srv.seen[0].close_count == 1);
+    assert_int_equal(srv.seen[0].why, HTTP_CLOSE_GONE);
+    rig_pair_close(loop, &srv, &peer);
+}
+
 static void requests__many_in_one_packet_not_taken__are_all_answered(void **state)
 {
     (void)state;
@@ -631,6 +651,7 @@ int main(void)
         cmocka_unit_test(requests__pipelined__are_answered_in_order),
         cmocka_unit_test(request__pipelined_behind_a_held_one__waits_for_its_answer),
         cmocka_unit_test(requests__more_pipelined_than_is_kept__get_one_answer_and_a_close),
+        cmocka_unit_test(client__leaves_behind_more_than_is_kept__is_gone),
         cmocka_unit_test(requests__many_in_one_packet_not_taken__are_all_answered),
         cmocka_unit_test(expect__continue__is_told_to_go_on),
         cmocka_unit_test(expect__answered_at_once__is_not_told_to_go_on),
