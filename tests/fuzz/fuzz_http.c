@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An HTTP byte stream read whole and read in pieces must come to the same. Input: one letter ('a' an answer, 'h' an answer
- * to HEAD, else requests), three bytes that choose the pieces, then the stream. */
+/* An HTTP byte stream read whole and read in pieces must come to the same. Input: one letter ('a'
+ * an answer, 'h' an answer to HEAD, else requests), three bytes that choose the pieces, then the
+ * stream. */
 #include "tests/unit/common/io/reactor/transcript.h"
 
 #include <stdio.h>
@@ -50,7 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     }
     transcript_end(&whole);
     transcript_end(&pieces);
-    bool is_same = whole.text.len == pieces.text.len && memcmp(whole.text.p, pieces.text.p, whole.text.len) == 0;
+    bool is_same = whole.text.len == pieces.text.len &&
+                   memcmp(whole.text.p, pieces.text.p, whole.text.len) == 0;
     if (!is_same) {
         fprintf(stderr, "whole:\n%s\npieces:\n%s\n", whole.text.p, pieces.text.p);
         abort();

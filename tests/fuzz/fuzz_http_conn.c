@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server connection fed with bytes over a socket pair, by a client that may read or not, end or vanish, and a handler
- * that answers in different ways. Each exchange must close exactly once and nothing may stay behind.
- * Input: one byte how the client behaves, two bytes that choose the pieces, then what it sends. A request's target chooses
- * how it is answered. */
+/* A server connection fed with bytes over a socket pair, by a client that may read or not, end or
+ * vanish, and a handler that answers in different ways. Each exchange must close exactly once and
+ * nothing may stay behind. Input: one byte how the client behaves, two bytes that choose the
+ * pieces, then what it sends. A request's target chooses how it is answered. */
 #include "common/io/reactor/http_conn.h"
 
 #include <stdlib.h>
@@ -101,19 +101,26 @@ static void on_close(void *ctx, enum http_close why)
 
 static void on_request(void *ctx, struct http_exchange *ex)
 {
-    static const struct http_exchange_ops ops = {.on_body = on_body, .on_end = on_end, .on_close = on_close};
+    static const struct http_exchange_ops ops = {
+        .on_body = on_body, .on_end = on_end, .on_close = on_close};
     struct bench *bench = ctx;
     struct str target = http_head_target(http_exchange_head(ex));
     need(bench->count < EXCHANGES_MAX && target.len > 0);
     struct seen *seen = &bench->seen[bench->count++];
-    *seen = (struct seen){.ex = ex, .how = target.len > 1 ? target.p[1] : '\0'};
+    *seen = (struct seen){
+        .ex = ex,
+    };
+    if (target.len > 1) {
+        seen->how = target.p[1];
+    }
     http_exchange_take(ex, &ops, seen);
     if (target.len > 2 && target.p[2] == '!') {
         answer(seen);
     }
 }
 
-static size_t error_body(void *ctx, int status, const char *code, const char *text, char *out, size_t cap)
+static size_t
+error_body(void *ctx, int status, const char *code, const char *text, char *out, size_t cap)
 {
     (void)ctx;
     (void)text;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. a listener becomes readable; 2. accept in a small batch; 3. http_conn takes each descriptor.
- * Failures: no descriptor left (EMFILE, ENFILE) or the connection limit reached: listeners leave epoll, so that nothing
- * spins; they come back when a connection closes or after 100 ms, whichever is first. */
+/* Happy path: 1. a listener becomes readable; 2. accept in a small batch; 3. http_conn takes each
+ * descriptor. Failures: no descriptor left (EMFILE, ENFILE) or the connection limit reached:
+ * listeners leave epoll, so that nothing spins; they come back when a connection closes or after
+ * 100 ms, whichever is first. */
 #include "common/io/reactor/http_conn.h"
 
 #include <errno.h>
@@ -25,7 +26,8 @@ static void resume_accept(struct http_server *server)
         return;
     }
     server->is_paused = false;
-    LIST_FOR_EACH(it, &server->listeners) {
+    LIST_FOR_EACH(it, &server->listeners)
+    {
         struct listener *listener = LIST_OWNER(it, struct listener, link);
         if (loop_arm(server->loop, &listener->src, EPOLLIN) != ST_OK) {
             server->is_paused = true;
@@ -37,10 +39,12 @@ static void pause_accept(struct http_server *server)
 {
     server->is_paused = true;
     server->counters.accept_paused_count++;
-    LIST_FOR_EACH(it, &server->listeners) {
+    LIST_FOR_EACH(it, &server->listeners)
+    {
         loop_disarm(server->loop, &LIST_OWNER(it, struct listener, link)->src);
     }
-    status_ignore(loop_timer_set(server->loop, &server->retry_timer, loop_now_us(server->loop) + ACCEPT_RETRY_US),
+    status_ignore(loop_timer_set(server->loop, &server->retry_timer,
+                                 loop_now_us(server->loop) + ACCEPT_RETRY_US),
                   "a closing connection resumes accepting too");
 }
 
@@ -48,8 +52,9 @@ static void retry_accept(struct loop_timer *timer)
 {
     struct http_server *server = LIST_OWNER(timer, struct http_server, retry_timer);
     if (server->counters.open_connections >= server->limits.connections) {
-        status_ignore(loop_timer_set(server->loop, timer, loop_now_us(server->loop) + ACCEPT_RETRY_US),
-                      "a closing connection resumes accepting too");
+        status_ignore(
+            loop_timer_set(server->loop, timer, loop_now_us(server->loop) + ACCEPT_RETRY_US),
+            "a closing connection resumes accepting too");
         return;
     }
     resume_accept(server);
@@ -67,7 +72,8 @@ static void listener_ready(struct loop_source *src, uint32_t events)
         }
         int fd = accept4(src->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
-            bool is_short = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+            bool is_short =
+                errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
             if (is_short) {
                 pause_accept(server);
             }
@@ -86,8 +92,11 @@ static void conn_closed(struct http_server *server)
     }
 }
 
-enum status http_server_new(struct http_server **ret, struct loop *loop, const struct http_limits *limits,
-                            const struct http_server_ops *ops, void *ctx)
+enum status http_server_new(struct http_server **ret,
+                            struct loop *loop,
+                            const struct http_limits *limits,
+                            const struct http_server_ops *ops,
+                            void *ctx)
 {
     struct http_server *server = calloc(1, sizeof(*server));
     if (server == NULL) {
@@ -113,7 +122,8 @@ static void listener_bury(struct loop_grave *grave)
 static void close_listeners(struct http_server *server)
 {
     while (!list_is_empty(&server->listeners)) {
-        struct listener *listener = LIST_OWNER(list_first(&server->listeners), struct listener, link);
+        struct listener *listener =
+            LIST_OWNER(list_first(&server->listeners), struct listener, link);
         list_remove(&listener->link);
         loop_disarm(server->loop, &listener->src);
         close(listener->src.fd);
@@ -129,7 +139,8 @@ void http_server_free(struct http_server *server)
     server->is_draining = true;
     close_listeners(server);
     while (!list_is_empty(&server->conns)) {
-        http_conn_close(LIST_OWNER(list_first(&server->conns), struct http_conn, link), HTTP_CLOSE_ABORTED);
+        http_conn_close(LIST_OWNER(list_first(&server->conns), struct http_conn, link),
+                        HTTP_CLOSE_ABORTED);
     }
     loop_timer_cancel(server->loop, &server->retry_timer);
     free(server);

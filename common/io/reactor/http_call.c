@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call: starting, replaying on a stale connection, failing, cancelling. Its bytes are moved by http_link. */
+/* A call: starting, replaying on a stale connection, failing, cancelling. Its bytes are moved by
+ * http_link. */
 #include "common/io/reactor/http_upstream.h"
 
 #include <stdlib.h>
@@ -87,7 +88,8 @@ static enum status pick_address(struct http_call *call, struct net_addr *ret)
     return st;
 }
 
-/* After an address that could not be connected to: is there another to try? Not after a slow one: the time is up. */
+/* After an address that could not be connected to: is there another to try? Not after a slow one:
+ * the time is up. */
 static bool next_address(struct http_call *call, enum http_fail why)
 {
     call->addr_tried++;
@@ -105,7 +107,8 @@ static void open_link(struct http_call *call)
     do {
         struct net_addr addr;
         enum status st = pick_address(call, &addr);
-        bool is_late = loop_now_us(client->loop) - call->started_at_us > client->limits.connect_timeout_us;
+        bool is_late =
+            loop_now_us(client->loop) - call->started_at_us > client->limits.connect_timeout_us;
         if (st == ST_AGAIN && !is_late) {
             wait_turn(call);
             return;
@@ -124,7 +127,8 @@ static void open_link(struct http_call *call)
 static void call_broken(struct http_call *call, enum http_fail why)
 {
     struct http_link *link = call->on;
-    bool is_stale = link->was_used && !link->has_bytes && !call->is_replayed && why == HTTP_FAIL_CLOSED;
+    bool is_stale =
+        link->was_used && !link->has_bytes && !call->is_replayed && why == HTTP_FAIL_CLOSED;
     link->call = NULL;
     call->on = NULL;
     http_link_close(link);
@@ -142,8 +146,11 @@ static void call_broken(struct http_call *call, enum http_fail why)
     call_fail(call, why);
 }
 
-enum status http_call_start(struct http_endpoint *ep, const struct http_request *req, const struct http_call_ops *ops,
-                            void *ctx, struct http_call **ret)
+enum status http_call_start(struct http_endpoint *ep,
+                            const struct http_request *req,
+                            const struct http_call_ops *ops,
+                            void *ctx,
+                            struct http_call **ret)
 {
     struct http_call *call = calloc(1, sizeof(*call));
     if (call == NULL) {

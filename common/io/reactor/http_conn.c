@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. bytes arrive and feed the parser; 2. the head is complete: the handler takes the exchange; 3. body pieces
- * go to the handler; 4. the request is complete: reading only watches for the client leaving (and keeps what it
- * pipelines); 5. the response has been taken by the socket: the deferred job ends the exchange and the next request is
- * parsed.
- * Failures: malformed or over a limit -> an error answer, then close; client closes or half-closes -> on_close(GONE) at
- * once; time-outs per state -> 408 where nothing was answered yet; an answer before the request was read whole -> our side
- * is shut and the rest is read and dropped for a while (LINGER), so that the answer is not lost to a reset.
- * Callbacks on_close never come from inside http_respond_*: they wait for the job or the next event. */
+/* Happy path: 1. bytes arrive and feed the parser; 2. the head is complete: the handler takes the
+ * exchange; 3. body pieces go to the handler; 4. the request is complete: reading only watches for
+ * the client leaving (and keeps what it pipelines); 5. the response has been taken by the socket:
+ * the deferred job ends the exchange and the next request is parsed. Failures: malformed or over a
+ * limit -> an error answer, then close; client closes or half-closes -> on_close(GONE) at once;
+ * time-outs per state -> 408 where nothing was answered yet; an answer before the request was read
+ * whole -> our side is shut and the rest is read and dropped for a while (LINGER), so that the
+ * answer is not lost to a reset. Callbacks on_close never come from inside http_respond_*: they
+ * wait for the job or the next event. */
 #include "common/io/reactor/http_conn.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-    PIPELINE_MAX = 65536,   /* bytes kept of requests behind the one in progress */
+    PIPELINE_MAX = 65536, /* bytes kept of requests behind the one in progress */
     LINGER_US = 3000000,
     ERROR_BODY_MAX = 1024,
     ERROR_FIELDS_MAX = 256,
@@ -41,14 +42,16 @@ void http_conn_close(struct http_conn *conn, enum http_close why)
     loop_forget(&conn->src);
     loop_timer_cancel(server->loop, &conn->timer);
     loop_undefer(&conn->job);
-    bool ends_by_close =
-        conn->ex.is_begun && !conn->ex.is_chunked && conn->ex.body_left < 0 && !conn->ex.has_no_body;
-    bool is_reset = why == HTTP_CLOSE_SLOW || (conn->ex.is_active && ends_by_close && why != HTTP_CLOSE_DONE);
+    bool ends_by_close = conn->ex.is_begun && !conn->ex.is_chunked && conn->ex.body_left < 0 &&
+                         !conn->ex.has_no_body;
+    bool is_reset =
+        why == HTTP_CLOSE_SLOW || (conn->ex.is_active && ends_by_close && why != HTTP_CLOSE_DONE);
     list_remove(&conn->link);
     if (conn->ex.is_active) {
         conn->ex.is_active = false;
         if (conn->ex.ops != NULL) {
-            conn->ex.ops->on_close(conn->ex.ctx, why); /* first: an engine may still be computing for this client */
+            conn->ex.ops->on_close(
+                conn->ex.ctx, why); /* first: an engine may still be computing for this client */
         }
     }
     if (is_reset) {
@@ -65,7 +68,8 @@ static uint64_t now_plus(const struct http_conn *conn, uint64_t us)
     return loop_now_us(conn->server->loop) + us;
 }
 
-/* From now on what the client sends is read and dropped; once our bytes are with the kernel our side is shut. */
+/* From now on what the client sends is read and dropped; once our bytes are with the kernel our
+ * side is shut. */
 static void linger(struct http_conn *conn)
 {
     conn->state = CONN_LINGER;
@@ -121,7 +125,8 @@ static void conn_job(struct loop_job *job)
     }
 }
 
-void http_conn_fail(struct http_conn *conn, int status, const char *code, const char *text, enum http_close why)
+void http_conn_fail(
+    struct http_conn *conn, int status, const char *code, const char *text, enum http_close why)
 {
     struct http_exchange *ex = &conn->ex;
     if (ex->is_active && ex->is_ended) {
@@ -143,7 +148,8 @@ void http_conn_fail(struct http_conn *conn, int status, const char *code, const 
     const struct http_server_ops *ops = conn->server->ops;
     size_t fields_len = strlen(fields);
     if (ops->error_fields != NULL) {
-        fields_len += ops->error_fields(conn->server->ctx, fields + fields_len, sizeof(fields) - fields_len);
+        fields_len +=
+            ops->error_fields(conn->server->ctx, fields + fields_len, sizeof(fields) - fields_len);
     }
     size_t len = ops->error_body(conn->server->ctx, status, code, text, body, sizeof(body));
     ex->ops = NULL;
@@ -154,7 +160,8 @@ void http_conn_fail(struct http_conn *conn, int status, const char *code, const 
     conn->state = CONN_LINGER;
 }
 
-static int parse_error_status(enum http_parse_error error, const char **ret_code, const char **ret_text)
+static int
+parse_error_status(enum http_parse_error error, const char **ret_code, const char **ret_text)
 {
     switch (error) {
     case HTTP_PARSE_HEADERS_TOO_LARGE:
@@ -195,7 +202,8 @@ static bool on_head(struct http_parser *parser)
     struct str expect = {0};
     bool expects = http_head_get(&parser->head, STR("expect"), &expect);
     if (expects && !str_ieq(expect, STR("100-continue"))) {
-        http_conn_fail(conn, 417, "expectation_failed", "the only expectation known is 100-continue", HTTP_CLOSE_BAD);
+        http_conn_fail(conn, 417, "expectation_failed",
+                       "the only expectation known is 100-continue", HTTP_CLOSE_BAD);
         return true;
     }
     conn->server->ops->on_request(conn->server->ctx, ex);
@@ -210,7 +218,8 @@ static bool on_head(struct http_parser *parser)
 static void on_body(struct http_parser *parser, const char *data, size_t len)
 {
     struct http_conn *conn = LIST_OWNER(parser, struct http_conn, parser);
-    if (conn->ex.is_active && conn->ex.ops != NULL && conn->ex.ops->on_body != NULL && !conn->ex.is_ended) {
+    if (conn->ex.is_active && conn->ex.ops != NULL && conn->ex.ops->on_body != NULL &&
+        !conn->ex.is_ended) {
         conn->ex.ops->on_body(conn->ex.ctx, data, len);
     }
 }
@@ -218,14 +227,16 @@ static void on_body(struct http_parser *parser, const char *data, size_t len)
 static void on_chunk(struct http_parser *parser, uint64_t bytes)
 {
     struct http_conn *conn = LIST_OWNER(parser, struct http_conn, parser);
-    if (conn->ex.is_active && conn->ex.ops != NULL && conn->ex.ops->on_announce != NULL && !conn->ex.is_ended) {
+    if (conn->ex.is_active && conn->ex.ops != NULL && conn->ex.ops->on_announce != NULL &&
+        !conn->ex.is_ended) {
         conn->ex.ops->on_announce(conn->ex.ctx, bytes);
     }
 }
 
 static const struct http_parser_ops *parser_ops(void)
 {
-    static const struct http_parser_ops ops = {.on_head = on_head, .on_body = on_body, .on_chunk = on_chunk};
+    static const struct http_parser_ops ops = {
+        .on_head = on_head, .on_body = on_body, .on_chunk = on_chunk};
     return &ops;
 }
 
@@ -265,7 +276,8 @@ static void conn_feed(struct http_conn *conn, const char *data, size_t len)
             if (!conn->is_blocked) { /* else the time-out for slow clients is running */
                 http_conn_deadline(conn, 0);
             }
-            if (conn->ex.is_active && conn->ex.ops != NULL && conn->ex.ops->on_end != NULL && !conn->ex.is_ended) {
+            if (conn->ex.is_active && conn->ex.ops != NULL && conn->ex.ops->on_end != NULL &&
+                !conn->ex.is_ended) {
                 conn->ex.ops->on_end(conn->ex.ctx);
             }
         }
@@ -274,7 +286,8 @@ static void conn_feed(struct http_conn *conn, const char *data, size_t len)
         return;
     }
     if (conn->in.len + len > PIPELINE_MAX || buf_add(&conn->in, data, len) != ST_OK) {
-        conn->ex.keeps_alive = false; /* too much behind the request in progress: answer it, then close */
+        conn->ex.keeps_alive =
+            false; /* too much behind the request in progress: answer it, then close */
         conn->parser.keeps_alive = false;
         conn->drops_input = true;
         buf_fini(&conn->in);
@@ -284,7 +297,8 @@ static void conn_feed(struct http_conn *conn, const char *data, size_t len)
 static void conn_next(struct http_conn *conn)
 {
     http_parser_next(&conn->parser);
-    http_parser_set_limits(&conn->parser, conn->server->limits.header_bytes, conn->server->limits.header_count);
+    http_parser_set_limits(&conn->parser, conn->server->limits.header_bytes,
+                           conn->server->limits.header_count);
     memset(&conn->ex, 0, sizeof(conn->ex));
     conn->state = CONN_IDLE;
     if (conn->in.len > 0) {
@@ -384,11 +398,13 @@ static void conn_timeout(struct loop_timer *timer)
     switch (conn->state) {
     case CONN_BODY:
         conn->server->counters.timeout_count++;
-        http_conn_fail(conn, 408, "body_timeout", "the request body did not arrive in time", HTTP_CLOSE_TIMEOUT);
+        http_conn_fail(conn, 408, "body_timeout", "the request body did not arrive in time",
+                       HTTP_CLOSE_TIMEOUT);
         break;
     case CONN_HEAD:
         conn->server->counters.timeout_count++;
-        http_conn_fail(conn, 408, "request_timeout", "the request did not arrive in time", HTTP_CLOSE_TIMEOUT);
+        http_conn_fail(conn, 408, "request_timeout", "the request did not arrive in time",
+                       HTTP_CLOSE_TIMEOUT);
         break;
     case CONN_HANDSHAKE:
     case CONN_IDLE:

@@ -80,9 +80,14 @@ bool http_head_is_hop_by_hop(const struct http_head *head, uint32_t idx)
     static const struct {
         const char *name;
         size_t len;
-    } hop_names[] = {{"connection", 10},       {"keep-alive", 10}, {"proxy-connection", 16},
-                     {"te", 2},                {"trailer", 7},     {"transfer-encoding", 17},
-                     {"upgrade", 7},           {"proxy-authorization", 19},
+    } hop_names[] = {{"connection", 10},
+                     {"keep-alive", 10},
+                     {"proxy-connection", 16},
+                     {"te", 2},
+                     {"trailer", 7},
+                     {"transfer-encoding", 17},
+                     {"upgrade", 7},
+                     {"proxy-authorization", 19},
                      {"proxy-authenticate", 18}};
     struct str name = http_head_name(head, idx);
     for (size_t i = 0; i < sizeof(hop_names) / sizeof(hop_names[0]); i++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. connect (and TLS); 2. send head and body as the socket takes them; 3. read: one read is parsed whole,
- * its body pieces go up in one on_data; 4. complete: the connection returns to the endpoint's idle list, newest first.
- * Failures: refused or too slow to connect; closed before the head (a used connection: replayed once by http_call); cut
- * inside the body; silent for too long; not HTTP. While our request is still being sent, a peer that takes no more may
- * already have answered: the answer is read before the call is failed. */
+/* Happy path: 1. connect (and TLS); 2. send head and body as the socket takes them; 3. read: one
+ * read is parsed whole, its body pieces go up in one on_data; 4. complete: the connection returns
+ * to the endpoint's idle list, newest first. Failures: refused or too slow to connect; closed
+ * before the head (a used connection: replayed once by http_call); cut inside the body; silent for
+ * too long; not HTTP. While our request is still being sent, a peer that takes no more may already
+ * have answered: the answer is read before the call is failed. */
 #include "common/io/reactor/http_upstream.h"
 
 #include <errno.h>
@@ -50,7 +51,8 @@ static void link_deadline(struct http_link *link, uint64_t delay_us)
     if (is_set && link->timer.node.key <= link->deadline_us) {
         return; /* the timer looks at deadline_us when it fires */
     }
-    status_ignore(loop_timer_set(loop, &link->timer, link->deadline_us), "out of memory: no time-out on this connection");
+    status_ignore(loop_timer_set(loop, &link->timer, link->deadline_us),
+                  "out of memory: no time-out on this connection");
 }
 
 static void link_timeout(struct loop_timer *timer)
@@ -61,7 +63,8 @@ static void link_timeout(struct loop_timer *timer)
         return;
     }
     if (loop_now_us(loop) < link->deadline_us) {
-        status_ignore(loop_timer_set(loop, &link->timer, link->deadline_us), "the timer was just in the heap");
+        status_ignore(loop_timer_set(loop, &link->timer, link->deadline_us),
+                      "the timer was just in the heap");
         return;
     }
     if (link->call == NULL) {
@@ -187,7 +190,8 @@ static void link_feed(struct http_link *link, const char *data, size_t len)
     }
 }
 
-/* The peer ended (or the connection broke: then a body that ends with the connection is not whole). */
+/* The peer ended (or the connection broke: then a body that ends with the connection is not whole).
+ */
 static void link_eof(struct http_link *link, bool is_broken)
 {
     link->ep->client->span_count = 0;
@@ -213,7 +217,8 @@ static void link_read(struct http_link *link)
             return;
         }
         if (got <= 0 || link->state == LINK_IDLE) {
-            link_eof(link, got < 0); /* an idle connection has nothing to say: whatever comes ends it */
+            link_eof(link,
+                     got < 0); /* an idle connection has nothing to say: whatever comes ends it */
             return;
         }
         link->has_bytes = true;
@@ -238,7 +243,9 @@ static int rest_of_request(const struct http_call *call, struct iovec iov[5])
     size_t skip = call->sent_bytes;
     int count = 0;
     for (int i = -1; i < call->req.body_count; i++) {
-        struct iovec part = i < 0 ? (struct iovec){(void *)(uintptr_t)call->req.head.p, call->req.head.len} : call->req.body[i];
+        struct iovec part =
+            i < 0 ? (struct iovec){(void *)(uintptr_t)call->req.head.p, call->req.head.len}
+                  : call->req.body[i];
         if (skip >= part.iov_len) {
             skip -= part.iov_len;
             continue;
@@ -324,12 +331,14 @@ static void link_ready(struct loop_source *src, uint32_t events)
     if ((events & EPOLLOUT) != 0 && link->state == LINK_BUSY) {
         link_send(link);
     }
-    if (link->state != LINK_CLOSED && (events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) {
+    if (link->state != LINK_CLOSED &&
+        (events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) {
         link_read(link);
     }
 }
 
-enum status http_link_open(struct http_call *call, const struct net_addr *addr, enum http_fail *ret_why)
+enum status
+http_link_open(struct http_call *call, const struct net_addr *addr, enum http_fail *ret_why)
 {
     struct http_endpoint *ep = call->ep;
     struct http_client *client = ep->client;
@@ -396,7 +405,8 @@ void http_link_set_paused(struct http_link *link, bool is_paused)
         loop_disarm(link->ep->client->loop, &link->src);
         return;
     }
-    bool is_sending = link->call->sent_bytes < link->call->total_bytes && !link->call->is_write_dead;
+    bool is_sending =
+        link->call->sent_bytes < link->call->total_bytes && !link->call->is_write_dead;
     arm(link, is_sending ? EPOLLIN | EPOLLOUT : EPOLLIN);
     link_deadline(link, link->ep->client->limits.idle_timeout_us);
 }

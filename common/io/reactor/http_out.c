@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sending half of a client connection: bytes go out at once; what the socket does not take is kept and offered again
- * when it is writable. A client that takes nothing for slow_client_us is cut by the connection's timer.
- * Failures: a write error marks the connection broken; the deferred job of http_conn ends it. */
+/* The sending half of a client connection: bytes go out at once; what the socket does not take is
+ * kept and offered again when it is writable. A client that takes nothing for slow_client_us is cut
+ * by the connection's timer. Failures: a write error marks the connection broken; the deferred job
+ * of http_conn ends it. */
 #include "common/io/reactor/http_conn.h"
 
 #include <sys/epoll.h>
@@ -15,7 +16,8 @@ void http_conn_deadline(struct http_conn *conn, uint64_t at_us)
     if (at_us == 0 || (is_set && conn->timer.node.key <= at_us)) {
         return; /* the timer that is set looks at deadline_us when it fires */
     }
-    status_ignore(loop_timer_set(conn->server->loop, &conn->timer, at_us), "out of memory: this connection has no time-out");
+    status_ignore(loop_timer_set(conn->server->loop, &conn->timer, at_us),
+                  "out of memory: this connection has no time-out");
 }
 
 static uint64_t now_plus(const struct http_conn *conn, uint64_t us)
@@ -56,11 +58,13 @@ static void set_blocked(struct http_conn *conn, bool is_blocked)
     if (loop_arm(conn->server->loop, &conn->src, events) != ST_OK) {
         mark_broken(conn);
     }
-    http_conn_deadline(conn, is_blocked ? now_plus(conn, conn->server->limits.slow_client_us) : unblocked_deadline(conn));
+    http_conn_deadline(conn, is_blocked ? now_plus(conn, conn->server->limits.slow_client_us)
+                                        : unblocked_deadline(conn));
 }
 
-/* Keeps the part of iov behind the first `put` bytes. What has gone already is cut off first when it is the larger
- * part, so that a stream that is never quite drained holds no more than twice what is pending. */
+/* Keeps the part of iov behind the first `put` bytes. What has gone already is cut off first when
+ * it is the larger part, so that a stream that is never quite drained holds no more than twice what
+ * is pending. */
 static void keep_rest(struct http_conn *conn, const struct iovec *iov, int n, size_t put)
 {
     if (conn->out_at > conn->out.len / 2) {
@@ -72,7 +76,8 @@ static void keep_rest(struct http_conn *conn, const struct iovec *iov, int n, si
             put -= iov[i].iov_len;
             continue;
         }
-        if (buf_add(&conn->out, (const char *)iov[i].iov_base + put, iov[i].iov_len - put) != ST_OK) {
+        if (buf_add(&conn->out, (const char *)iov[i].iov_base + put, iov[i].iov_len - put) !=
+            ST_OK) {
             mark_broken(conn);
             return;
         }

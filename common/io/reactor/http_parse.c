@@ -75,7 +75,9 @@ static int add_field(struct http_parser *parser)
 static int skip_text(struct http_parser *parser, size_t len)
 {
     parser->header_bytes += len;
-    return parser->header_bytes > parser->max_header_bytes ? fail(parser, HTTP_PARSE_HEADERS_TOO_LARGE) : 0;
+    return parser->header_bytes > parser->max_header_bytes
+               ? fail(parser, HTTP_PARSE_HEADERS_TOO_LARGE)
+               : 0;
 }
 
 static int on_field(llhttp_t *ll, const char *at, size_t len)
@@ -251,7 +253,9 @@ static void start(struct http_parser *parser)
     parser->keeps_alive = false;
 }
 
-void http_parser_init(struct http_parser *parser, bool is_response, const struct http_parser_ops *ops)
+void http_parser_init(struct http_parser *parser,
+                      bool is_response,
+                      const struct http_parser_ops *ops)
 {
     memset(parser, 0, sizeof(*parser));
     http_head_init(&parser->head);
@@ -280,7 +284,8 @@ size_t http_parser_feed(struct http_parser *parser, const char *data, size_t len
     }
     parser->feed = data;
     llhttp_errno_t rc = llhttp_execute(&parser->ll, data, len);
-    parser->fed_bytes += len; /* after a message that ends earlier only the difference to method_end matters */
+    parser->fed_bytes +=
+        len; /* after a message that ends earlier only the difference to method_end matters */
     if (rc == HPE_OK) {
         return len;
     }
@@ -327,7 +332,7 @@ int64_t http_parser_content_length(const struct http_parser *parser)
     if (!parser->is_response) {
         return 0;
     }
-    bool has_no_body = parser->is_head_request || parser->head.status == 204 || parser->head.status == 304 ||
-                       parser->head.status < INTERIM_STATUS_MAX;
+    bool has_no_body = parser->is_head_request || parser->head.status == 204 ||
+                       parser->head.status == 304 || parser->head.status < INTERIM_STATUS_MAX;
     return has_no_body ? 0 : -1;
 }

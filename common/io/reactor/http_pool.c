@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum status http_client_new(struct http_client **ret, struct loop *loop, const struct http_client_limits *limits)
+enum status http_client_new(struct http_client **ret,
+                            struct loop *loop,
+                            const struct http_client_limits *limits)
 {
     struct http_client *client = calloc(1, sizeof(*client));
     if (client == NULL) {
@@ -37,7 +39,8 @@ void http_client_free(struct http_client *client)
         }
     }
     while (!list_is_empty(&client->endpoints)) {
-        http_endpoint_release(LIST_OWNER(list_first(&client->endpoints), struct http_endpoint, link));
+        http_endpoint_release(
+            LIST_OWNER(list_first(&client->endpoints), struct http_endpoint, link));
     }
     free(client);
 }
@@ -53,7 +56,10 @@ const struct http_client_counters *http_client_counters(const struct http_client
 }
 
 /* Splits http(s)://AUTHORITY[/prefix]; query, fragment and user info are refused. */
-static enum status split_url(struct str url, bool *ret_tls, struct str *ret_authority, struct str *ret_prefix,
+static enum status split_url(struct str url,
+                             bool *ret_tls,
+                             struct str *ret_authority,
+                             struct str *ret_prefix,
                              struct err *err)
 {
     if (str_istarts(url, STR("http://"))) {
@@ -68,7 +74,8 @@ static enum status split_url(struct str url, bool *ret_tls, struct str *ret_auth
     for (size_t i = 0; i < url.len; i++) {
         char c = url.p[i];
         if (c == '@' || c == '?' || c == '#' || c <= ' ' || c == '\\' || c == 127) {
-            return err_set(err, ST_INVAL, "engine URL must not hold user info, query, fragment or blanks");
+            return err_set(err, ST_INVAL,
+                           "engine URL must not hold user info, query, fragment or blanks");
         }
     }
     const char *slash = url.len == 0 ? NULL : memchr(url.p, '/', url.len);
@@ -78,15 +85,20 @@ static enum status split_url(struct str url, bool *ret_tls, struct str *ret_auth
     while (ret_prefix->len > 0 && ret_prefix->p[ret_prefix->len - 1] == '/') {
         ret_prefix->len--;
     }
-    if (authority_len == 0 || authority_len >= HTTP_HOST_BYTES - 6 || ret_prefix->len >= HTTP_HOST_BYTES) {
-        return err_set(err, ST_INVAL, "engine URL needs a host of 1 to %d bytes", HTTP_HOST_BYTES - 7);
+    if (authority_len == 0 || authority_len >= HTTP_HOST_BYTES - 6 ||
+        ret_prefix->len >= HTTP_HOST_BYTES) {
+        return err_set(err, ST_INVAL, "engine URL needs a host of 1 to %d bytes",
+                       HTTP_HOST_BYTES - 7);
     }
     return ST_OK;
 }
 
 /* Host and port of an authority; the scheme's own port when none is given. */
-static enum status set_address(struct http_endpoint *ep, struct str authority, bool is_tls, struct err *err)
+static enum status
+set_address(struct http_endpoint *ep, struct str authority, bool is_tls, struct err *err)
 {
+    ASSERT(authority.p != NULL);
+    ASSERT(authority.p != NULL);
     const char *bracket = memchr(authority.p, ']', authority.len);
     size_t host_from = bracket == NULL ? 0 : (size_t)(bracket - authority.p);
     const char *colon = memchr(authority.p + host_from, ':', authority.len - host_from);
@@ -109,13 +121,17 @@ static enum status set_address(struct http_endpoint *ep, struct str authority, b
     }
     uint64_t port = 0;
     const char *last = strrchr(full, ':');
-    if (last == NULL || name.len == 0 || str_to_u64(str_of(last + 1), &port) != ST_OK || port == 0 || port > 65535) {
+    if (last == NULL || name.len == 0 || str_to_u64(str_of(last + 1), &port) != ST_OK ||
+        port == 0 || port > 65535) {
         return err_set(err, ST_INVAL, "engine URL: \"%s\" is no HOST:PORT", full);
     }
     return resolve_open(&ep->name, ep->host_name, (uint16_t)port);
 }
 
-enum status http_endpoint_new(struct http_endpoint **ret, struct http_client *client, struct str url, struct tls_ctx *tls,
+enum status http_endpoint_new(struct http_endpoint **ret,
+                              struct http_client *client,
+                              struct str url,
+                              struct tls_ctx *tls,
                               struct err *err)
 {
     struct http_endpoint *ep = calloc(1, sizeof(*ep));
@@ -131,8 +147,8 @@ enum status http_endpoint_new(struct http_endpoint **ret, struct http_client *cl
         st = net_addr_parse(url, &ep->addr, err);
     } else {
         bool is_tls = false;
-        struct str authority = {0};
-        struct str prefix = {0};
+        struct str authority = STR("");
+        struct str prefix = STR("");
         st = split_url(url, &is_tls, &authority, &prefix, err);
         if (st == ST_OK) {
             str_copy(ep->prefix, sizeof(ep->prefix), prefix);

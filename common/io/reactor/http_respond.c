@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The response half of an exchange: head, body in the framing the client can read, proper and improper ends. */
+/* The response half of an exchange: head, body in the framing the client can read, proper and
+ * improper ends. */
 #include "common/io/reactor/http_conn.h"
 
 #include <stdio.h>
@@ -65,7 +66,8 @@ void http_exchange_peer(const struct http_exchange *ex, char out[NET_ADDR_TEXT_B
     net_addr_text(&addr, out);
 }
 
-/* May the connection serve another request after this answer? Known only from what has been read so far. */
+/* May the connection serve another request after this answer? Known only from what has been read so
+ * far. */
 static bool may_keep_alive(const struct http_conn *conn)
 {
     if (conn->server->is_draining || conn->parser.error != HTTP_PARSE_OK ||
@@ -75,10 +77,14 @@ static bool may_keep_alive(const struct http_conn *conn)
     if (conn->parser.is_complete) {
         return conn->parser.keeps_alive;
     }
-    return http_parser_content_length(&conn->parser) == 0 && llhttp_should_keep_alive(&conn->parser.ll) == 1;
+    return http_parser_content_length(&conn->parser) == 0 &&
+           llhttp_should_keep_alive(&conn->parser.ll) == 1;
 }
 
-void http_respond_begin(struct http_exchange *ex, int status, struct str fields, int64_t content_length)
+void http_respond_begin(struct http_exchange *ex,
+                        int status,
+                        struct str fields,
+                        int64_t content_length)
 {
     struct http_conn *conn = http_conn_of(ex);
     if (ex->is_begun || ex->is_ended || conn->state == CONN_CLOSED) {
@@ -89,7 +95,8 @@ void http_respond_begin(struct http_exchange *ex, int status, struct str fields,
     ex->has_no_body = ex->has_no_body || status == 204 || status == 304 || status < 200;
     ex->is_chunked = content_length < 0 && !is_old && !ex->has_no_body;
     ex->body_left = content_length;
-    ex->keeps_alive = may_keep_alive(conn) && (content_length >= 0 || ex->is_chunked || ex->has_no_body);
+    ex->keeps_alive =
+        may_keep_alive(conn) && (content_length >= 0 || ex->is_chunked || ex->has_no_body);
     char line[HEAD_FRAME_BYTES];
     int len = snprintf(line, sizeof(line), "HTTP/1.1 %d %s\r\n", status, reason_of(status));
     enum status st = buf_add(&conn->out, line, (size_t)len);
@@ -102,7 +109,9 @@ void http_respond_begin(struct http_exchange *ex, int status, struct str fields,
     } else if (content_length >= 0 && status != 204 && status >= 200) {
         len = snprintf(line, sizeof(line), "content-length: %lld\r\n", (long long)content_length);
     }
-    const char *connection = !ex->keeps_alive ? "connection: close\r\n" : is_old ? "connection: keep-alive\r\n" : "";
+    const char *connection = !ex->keeps_alive ? "connection: close\r\n"
+                             : is_old         ? "connection: keep-alive\r\n"
+                                              : "";
     len += snprintf(line + len, sizeof(line) - (size_t)len, "%s\r\n", connection);
     if (st == ST_OK) {
         st = buf_add(&conn->out, line, (size_t)len);
@@ -151,7 +160,8 @@ static void write_spans(struct http_exchange *ex, const struct iovec *iov, int n
         all[count++] = iov[i];
     }
     if (ex->is_chunked && len > 0) {
-        all[count++] = is_last ? (struct iovec){crlf_end, sizeof(crlf_end) - 1} : (struct iovec){crlf, 2};
+        all[count++] =
+            is_last ? (struct iovec){crlf_end, sizeof(crlf_end) - 1} : (struct iovec){crlf, 2};
     } else if (ex->is_chunked && is_last) {
         all[count++] = (struct iovec){end, sizeof(end) - 1};
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HTTP/1.1 server side of the reactor: listeners, connections, one exchange (request + response) at a time
- * on each connection, pipelined requests answered in order. Framing and smuggling rules are enforced here.
- * THREAD: reactor (the loop it was made for). */
+/* HTTP/1.1 server side of the reactor: listeners, connections, one exchange (request + response) at
+ * a time on each connection, pipelined requests answered in order. Framing and smuggling rules are
+ * enforced here. THREAD: reactor (the loop it was made for). */
 #ifndef COMMON_IO_REACTOR_HTTP_SERVER_H
 #define COMMON_IO_REACTOR_HTTP_SERVER_H
 
@@ -17,12 +17,12 @@ struct tls_ctx;
 
 /* Why an exchange ended. */
 enum http_close {
-    HTTP_CLOSE_DONE,      /* response sent whole */
-    HTTP_CLOSE_GONE,      /* client closed, half-closed or reset */
-    HTTP_CLOSE_SLOW,      /* client took no byte for slow_client_us */
-    HTTP_CLOSE_TIMEOUT,   /* request body stalled; 408 was sent when still possible */
-    HTTP_CLOSE_BAD,       /* malformed request body framing; 400 was sent when still possible */
-    HTTP_CLOSE_ABORTED,   /* http_respond_abort, or server stopped */
+    HTTP_CLOSE_DONE,    /* response sent whole */
+    HTTP_CLOSE_GONE,    /* client closed, half-closed or reset */
+    HTTP_CLOSE_SLOW,    /* client took no byte for slow_client_us */
+    HTTP_CLOSE_TIMEOUT, /* request body stalled; 408 was sent when still possible */
+    HTTP_CLOSE_BAD,     /* malformed request body framing; 400 was sent when still possible */
+    HTTP_CLOSE_ABORTED, /* http_respond_abort, or server stopped */
 };
 
 /* Set by whoever takes the request. All may be NULL but on_close. */
@@ -43,19 +43,19 @@ struct http_exchange_ops {
 struct http_limits {
     size_t header_bytes;
     uint32_t header_count;
-    uint32_t connections;          /* open connections of this server */
+    uint32_t connections; /* open connections of this server */
     uint64_t header_timeout_us;
     uint64_t body_idle_us;
     uint64_t keepalive_idle_us;
     uint64_t slow_client_us;
-    size_t client_buffer_bytes;    /* above it http_respond_is_full() is true */
+    size_t client_buffer_bytes; /* above it http_respond_is_full() is true */
 };
 
 struct http_server_counters {
     uint64_t accepted_count;
     uint64_t open_connections;
-    uint64_t bad_request_count;    /* refused before a handler saw them */
-    uint64_t accept_paused_count;  /* descriptor or connection limit reached */
+    uint64_t bad_request_count;   /* refused before a handler saw them */
+    uint64_t accept_paused_count; /* descriptor or connection limit reached */
     uint64_t timeout_count;
     uint64_t slow_client_count;
     uint64_t bytes_in;
@@ -63,23 +63,30 @@ struct http_server_counters {
 };
 
 struct http_server_ops {
-    /* A request head is complete. Take it with http_exchange_take, or answer it with http_respond (the body, if any,
-     * is then discarded). */
+    /* A request head is complete. Take it with http_exchange_take, or answer it with http_respond
+     * (the body, if any, is then discarded). */
     void (*on_request)(void *ctx, struct http_exchange *ex);
-    /* Writes the body of an error answer that no handler gave (bad framing, limits, time-outs): JSON text into out
-     * [cap]; returns its length. code is a short word such as "headers_too_large". */
-    size_t (*error_body)(void *ctx, int status, const char *code, const char *text, char *out, size_t cap);
-    /* Writes extra header lines of such an answer, called before error_body; returns their length. May be NULL. */
+    /* Writes the body of an error answer that no handler gave (bad framing, limits, time-outs):
+     * JSON text into out [cap]; returns its length. code is a short word such as
+     * "headers_too_large". */
+    size_t (*error_body)(
+        void *ctx, int status, const char *code, const char *text, char *out, size_t cap);
+    /* Writes extra header lines of such an answer, called before error_body; returns their length.
+     * May be NULL. */
     size_t (*error_fields)(void *ctx, char *out, size_t cap);
 };
 
-MUST_CHECK enum status http_server_new(struct http_server **ret, struct loop *loop, const struct http_limits *limits,
-                                       const struct http_server_ops *ops, void *ctx);
+MUST_CHECK enum status http_server_new(struct http_server **ret,
+                                       struct loop *loop,
+                                       const struct http_limits *limits,
+                                       const struct http_server_ops *ops,
+                                       void *ctx);
 /* Closes everything at once (exchanges get HTTP_CLOSE_ABORTED). */
 void http_server_free(struct http_server *server);
 /* Serves a listening socket (ownership of fd passes on ST_OK). tls may be NULL. */
 MUST_CHECK enum status http_server_listen(struct http_server *server, int fd, struct tls_ctx *tls);
-/* Closes the listeners and idle connections; running exchanges go on, their responses say connection: close. */
+/* Closes the listeners and idle connections; running exchanges go on, their responses say
+ * connection: close. */
 void http_server_drain(struct http_server *server);
 void http_server_set_limits(struct http_server *server, const struct http_limits *limits);
 const struct http_server_counters *http_server_counters(const struct http_server *server);
@@ -93,12 +100,17 @@ void http_exchange_take(struct http_exchange *ex, const struct http_exchange_ops
 /* Peer address as text, for logs. */
 void http_exchange_peer(const struct http_exchange *ex, char out[NET_ADDR_TEXT_BYTES]);
 
-/* A whole response. fields: extra header lines, each ending in CRLF (no framing or connection fields); body is
- * copied as far as it cannot be written at once. on_close follows (maybe later). */
+/* A whole response. fields: extra header lines, each ending in CRLF (no framing or connection
+ * fields); body is copied as far as it cannot be written at once. on_close follows (maybe later).
+ */
 void http_respond(struct http_exchange *ex, int status, struct str fields, struct str body);
-/* Head of a response. content_length -1: unknown (chunked, or until close for HTTP/1.0). Not sent before the end of
- * this round or the first data, whichever is earlier. status 204/304 and HEAD have no body whatever is said. */
-void http_respond_begin(struct http_exchange *ex, int status, struct str fields, int64_t content_length);
+/* Head of a response. content_length -1: unknown (chunked, or until close for HTTP/1.0). Not sent
+ * before the end of this round or the first data, whichever is earlier. status 204/304 and HEAD
+ * have no body whatever is said. */
+void http_respond_begin(struct http_exchange *ex,
+                        int status,
+                        struct str fields,
+                        int64_t content_length);
 /* Body bytes: written now, what does not fit is copied. is_last: nothing follows. n may be 0. */
 void http_respond_data(struct http_exchange *ex, const struct iovec *iov, int n, bool is_last);
 /* Ends without a proper end of the message: the connection is closed so that a client can tell. */

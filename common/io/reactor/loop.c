@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. wait for events or the next timer; 2. run each source's function; 3. run timers that are due;
+/* Happy path: 1. wait for events or the next timer; 2. run each source's function; 3. run timers
+ * that are due;
  * 4. run deferred jobs (more may be queued meanwhile); 5. free what was buried; again.
  * Failures: epoll_wait only fails by EINTR, which is a round without events. */
 #include "common/io/reactor/loop.h"
@@ -115,7 +116,8 @@ static void run_timers(struct loop *loop)
 
 static void run_jobs(struct loop *loop)
 {
-    for (struct list *link = list_first(&loop->jobs); link != NULL; link = list_first(&loop->jobs)) {
+    for (struct list *link = list_first(&loop->jobs); link != NULL;
+         link = list_first(&loop->jobs)) {
         list_remove(link);
         struct loop_job *job = LIST_OWNER(link, struct loop_job, link);
         job->fn(job);

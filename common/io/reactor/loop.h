@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One epoll loop: descriptors, timers, deferred work, and a wake-up from other threads. All else of the
- * reactor lives on one of these.
- * THREAD: everything belongs to the thread in loop_run, except loop_stop and loop_wake.
- * OWNERSHIP: sources and timers are embedded in their owner's object; an object that closes hands itself to
- * loop_bury, so that events already fetched in this round never touch freed memory. */
+/* One epoll loop: descriptors, timers, deferred work, and a wake-up from other threads. All else of
+ * the reactor lives on one of these. THREAD: everything belongs to the thread in loop_run, except
+ * loop_stop and loop_wake. OWNERSHIP: sources and timers are embedded in their owner's object; an
+ * object that closes hands itself to loop_bury, so that events already fetched in this round never
+ * touch freed memory. */
 #ifndef COMMON_IO_REACTOR_LOOP_H
 #define COMMON_IO_REACTOR_LOOP_H
 
@@ -59,7 +59,8 @@ uint64_t loop_now_fresh_us(struct loop *loop);
 
 /* Registers, changes (mask differs from src->armed) or removes (events 0) a descriptor. */
 MUST_CHECK enum status loop_arm(struct loop *loop, struct loop_source *src, uint32_t events);
-/* Forgets a source whose descriptor is closed right after: the kernel drops it from epoll by itself. */
+/* Forgets a source whose descriptor is closed right after: the kernel drops it from epoll by
+ * itself. */
 static inline void loop_forget(struct loop_source *src)
 {
     src->armed = 0;

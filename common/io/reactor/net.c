@@ -31,7 +31,8 @@ static enum status parse_unix(struct str path, struct net_addr *ret, struct err 
 }
 
 /* Splits HOST:PORT; an IPv6 host stands in brackets. */
-static enum status split_port(struct str text, struct str *ret_host, uint16_t *ret_port, struct err *err)
+static enum status
+split_port(struct str text, struct str *ret_host, uint16_t *ret_port, struct err *err)
 {
     size_t colon = text.len;
     while (colon > 0 && text.p[colon - 1] != ':') {
@@ -49,7 +50,8 @@ static enum status split_port(struct str text, struct str *ret_host, uint16_t *r
     if (host.len >= 2 && host.p[0] == '[' && host.p[host.len - 1] == ']') {
         host = (struct str){host.p + 1, host.len - 2};
     } else if (memchr(host.p, ':', host.len) != NULL) {
-        return err_set(err, ST_INVAL, "\"%.*s\": write IPv6 addresses as [ADDR]:PORT", (int)text.len, text.p);
+        return err_set(err, ST_INVAL, "\"%.*s\": write IPv6 addresses as [ADDR]:PORT",
+                       (int)text.len, text.p);
     }
     *ret_host = host;
     *ret_port = (uint16_t)number;
@@ -64,7 +66,7 @@ enum status net_addr_parse(struct str text, struct net_addr *ret, struct err *er
     if (str_starts(text, STR("unix:"))) {
         return parse_unix((struct str){text.p + 5, text.len - 5}, ret, err);
     }
-    struct str host;
+    struct str host = {0};
     uint16_t port = 0;
     enum status st = split_port(text, &host, &port, err);
     if (st != ST_OK) {
@@ -137,7 +139,8 @@ static void unlink_stale(const struct net_addr *addr)
     if (lstat(sun->sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) {
         return;
     }
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); /* a full backlog must not hold us */
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                    0); /* a full backlog must not hold us */
     if (fd < 0) {
         return;
     }
@@ -154,7 +157,7 @@ enum status net_listen(const struct net_addr *addr, bool reuse_port, int *ret_fd
     int family = addr->sa.ss_family;
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
-        return err_set(err, ST_IO, "cannot listen on %s: %s", text, strerror(errno));
+        return err_set(err, ST_IO, "cannot listen on %s: %s", text, strerrordesc_np(errno));
     }
     int one = 1;
     if (family == AF_UNIX) {
@@ -164,16 +167,17 @@ enum status net_listen(const struct net_addr *addr, bool reuse_port, int *ret_fd
         if (reuse_port) {
             setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
         }
-        /* Accepted sockets inherit both. Little waits unsent in the kernel, so that a slow reader is seen to take bytes
-         * before a large send buffer has emptied by a third. */
+        /* Accepted sockets inherit both. Little waits unsent in the kernel, so that a slow reader
+         * is seen to take bytes before a large send buffer has emptied by a third. */
         int unsent_bytes = UNSENT_MAX;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes, sizeof(unsent_bytes));
     }
-    if (bind(fd, (const struct sockaddr *)&addr->sa, addr->len) != 0 || listen(fd, LISTEN_BACKLOG) != 0) {
+    if (bind(fd, (const struct sockaddr *)&addr->sa, addr->len) != 0 ||
+        listen(fd, LISTEN_BACKLOG) != 0) {
         int reason = errno;
         close(fd);
-        return err_set(err, ST_IO, "cannot listen on %s: %s", text, strerror(reason));
+        return err_set(err, ST_IO, "cannot listen on %s: %s", text, strerrordesc_np(reason));
     }
     *ret_fd = fd;
     return ST_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One detached thread per name: getaddrinfo may block for long, and names are few (engines). The thread and the owner
- * share a counted struct; whoever leaves last frees it.
- * Failures: the last good addresses stay in use while a later look-up fails. */
+/* One detached thread per name: getaddrinfo may block for long, and names are few (engines). The
+ * thread and the owner share a counted struct; whoever leaves last frees it. Failures: the last
+ * good addresses stay in use while a later look-up fails. */
 #include "common/io/reactor/resolve.h"
 
 #include <errno.h>
@@ -21,19 +21,21 @@ struct resolve_name {
     char port[8];
     struct net_addr addrs[RESOLVE_ADDRS_MAX];
     size_t count;
-    bool has_answer;     /* the first look-up is over */
-    bool is_closed;      /* the owner is gone: the thread frees */
+    bool has_answer; /* the first look-up is over */
+    bool is_closed;  /* the owner is gone: the thread frees */
 };
 
 static size_t look_up(const struct resolve_name *name, struct net_addr out[RESOLVE_ADDRS_MAX])
 {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *list = NULL;
     if (getaddrinfo(name->host, name->port, &hints, &list) != 0) {
         return 0;
     }
     size_t count = 0;
-    for (const struct addrinfo *it = list; it != NULL && count < RESOLVE_ADDRS_MAX; it = it->ai_next) {
+    for (const struct addrinfo *it = list; it != NULL && count < RESOLVE_ADDRS_MAX;
+         it = it->ai_next) {
         if (it->ai_addrlen <= sizeof(out[count].sa)) {
             memcpy(&out[count].sa, it->ai_addr, it->ai_addrlen);
             out[count].len = it->ai_addrlen;
@@ -50,7 +52,8 @@ static void wait_turn(struct resolve_name *name, time_t seconds)
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += seconds;
-    while (!name->is_closed && pthread_cond_timedwait(&name->wake, &name->mu, &until) != ETIMEDOUT) {
+    while (!name->is_closed &&
+           pthread_cond_timedwait(&name->wake, &name->mu, &until) != ETIMEDOUT) {
     }
 }
 
@@ -119,7 +122,8 @@ void resolve_close(struct resolve_name *name)
     pthread_mutex_unlock(&name->mu);
 }
 
-enum status resolve_get(struct resolve_name *name, struct net_addr ret[RESOLVE_ADDRS_MAX], size_t *ret_count)
+enum status
+resolve_get(struct resolve_name *name, struct net_addr ret[RESOLVE_ADDRS_MAX], size_t *ret_count)
 {
     pthread_mutex_lock(&name->mu);
     size_t count = name->count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenSSL contexts and connections. Writes larger than one record are cut; what a call leaves is offered again by
- * the caller (moving write buffers are allowed). Errors are drained from OpenSSL's queue after each failing call, so
- * that one connection's failure never shows up in another's. */
+/* OpenSSL contexts and connections. Writes larger than one record are cut; what a call leaves is
+ * offered again by the caller (moving write buffers are allowed). Errors are drained from OpenSSL's
+ * queue after each failing call, so that one connection's failure never shows up in another's. */
 #include "common/io/reactor/tls.h"
 
 #include "common/base/str.h"
@@ -107,18 +107,20 @@ static enum status ctx_new(struct tls_ctx **ret, bool is_server, struct err *err
         return err_set(err, ST_NOMEM, "TLS context");
     }
     SSL_CTX_set_min_proto_version(ctx->ssl_ctx, TLS1_2_VERSION);
-    SSL_CTX_set_mode(ctx->ssl_ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+    SSL_CTX_set_mode(ctx->ssl_ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                        SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_options(ctx->ssl_ctx, SSL_OP_NO_RENEGOTIATION);
     *ret = ctx;
     return ST_OK;
 }
 
-enum status tls_server_new(struct tls_ctx **ret, const char *cert_file, const char *key_file, struct err *err)
+enum status
+tls_server_new(struct tls_ctx **ret, const char *cert_file, const char *key_file, struct err *err)
 {
     struct tls_ctx *ctx = NULL;
     enum status st = ctx_new(&ctx, true, err);
-    if (st != ST_OK) {
+    if (st != ST_OK || ctx == NULL) {
         return st;
     }
     char text[160];
@@ -142,7 +144,7 @@ enum status tls_client_new(struct tls_ctx **ret, const char *ca_file, bool verif
 {
     struct tls_ctx *ctx = NULL;
     enum status st = ctx_new(&ctx, false, err);
-    if (st != ST_OK) {
+    if (st != ST_OK || ctx == NULL) {
         return st;
     }
     ctx->verifies = verify;
@@ -180,7 +182,8 @@ static bool set_host(SSL *ssl, const struct tls_ctx *ctx, const char *host)
         return true;
     }
     ERR_clear_error();
-    return SSL_set_tlsext_host_name(ssl, host) == 1 && (!ctx->verifies || SSL_set1_host(ssl, host) == 1);
+    return SSL_set_tlsext_host_name(ssl, host) == 1 &&
+           (!ctx->verifies || SSL_set1_host(ssl, host) == 1);
 }
 
 enum status tls_conn_new(struct tls_conn **ret, struct tls_ctx *ctx, int fd, const char *host)

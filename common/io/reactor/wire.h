@@ -10,8 +10,8 @@
 #include <sys/uio.h>
 
 struct wire {
-    int fd;                  /* -1 = closed */
-    struct tls_conn *tls;    /* NULL = plain */
+    int fd;               /* -1 = closed */
+    struct tls_conn *tls; /* NULL = plain */
 };
 
 enum { WIRE_AGAIN = TLS_AGAIN, WIRE_ERROR = TLS_ERROR };
@@ -22,7 +22,8 @@ void wire_close(struct wire *wire);
 /* Closes so that the peer gets a reset instead of an end (plain TCP). */
 void wire_reset(struct wire *wire);
 
-/* Drives the TLS handshake. ST_OK done; ST_AGAIN: wait for *ret_events (EPOLLIN or EPOLLOUT); ST_IO failed. */
+/* Drives the TLS handshake. ST_OK done; ST_AGAIN: wait for *ret_events (EPOLLIN or EPOLLOUT); ST_IO
+ * failed. */
 MUST_CHECK enum status wire_handshake(struct wire *wire, uint32_t *ret_events);
 
 /* Bytes read (> 0), 0 = peer closed its side, WIRE_AGAIN, WIRE_ERROR. */

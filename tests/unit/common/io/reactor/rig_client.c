@@ -9,10 +9,10 @@ struct http_client_limits rig_client_limits(void)
 {
     return (struct http_client_limits){
         .header_bytes = 8192,
-        .connect_timeout_us = RIG_PATIENCE_US * 2,
-        .first_byte_timeout_us = RIG_PATIENCE_US * 2,
-        .idle_timeout_us = RIG_PATIENCE_US * 2,
-        .keepalive_idle_us = RIG_PATIENCE_US * 2,
+        .connect_timeout_us = RIG_NEVER_US,
+        .first_byte_timeout_us = RIG_NEVER_US,
+        .idle_timeout_us = RIG_NEVER_US,
+        .keepalive_idle_us = RIG_NEVER_US,
         .pool_idle_max = 4,
     };
 }
@@ -85,9 +85,13 @@ static void on_fail(void *ctx, enum http_fail why)
     }
 }
 
-void rig_call_start(struct rig_call *rec, struct loop *loop, struct http_endpoint *ep, const struct http_request *req)
+void rig_call_start(struct rig_call *rec,
+                    struct loop *loop,
+                    struct http_endpoint *ep,
+                    const struct http_request *req)
 {
-    static const struct http_call_ops ops = {.on_head = on_head, .on_data = on_data, .on_fail = on_fail};
+    static const struct http_call_ops ops = {
+        .on_head = on_head, .on_data = on_data, .on_fail = on_fail};
     rec->loop = loop;
     buf_init(&rec->body, mem_heap(), BODY_MAX);
     assert_status(http_call_start(ep, req, &ops, rec, &rec->call), ST_OK);
@@ -100,12 +104,14 @@ void rig_call_get(struct rig_call *rec, struct loop *loop, struct http_endpoint 
     rig_call_start(rec, loop, ep, &req);
 }
 
-void rig_call_post(struct rig_call *rec, struct loop *loop, struct http_endpoint *ep, const char *body, size_t len)
+void rig_call_post(
+    struct rig_call *rec, struct loop *loop, struct http_endpoint *ep, const char *body, size_t len)
 {
     static char head[8][96]; /* borrowed by the call until it is over */
     static unsigned turn;
     char *text = head[turn++ % 8];
-    snprintf(text, sizeof(head[0]), "POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: %zu\r\n\r\n", len);
+    snprintf(text, sizeof(head[0]), "POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: %zu\r\n\r\n",
+             len);
     struct http_request req = {.head = str_of(text), .body_count = 1};
     req.body[0] = (struct iovec){(void *)(uintptr_t)body, len};
     rig_call_start(rec, loop, ep, &req);

@@ -4,7 +4,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 
-enum { READ_BYTES = 65536, THREADS_WAIT_US = 5000000 };
+enum {
+    READ_BYTES = 65536,
+    THREADS_WAIT_US = 5000000,
+    QUIET_WAIT_US = 20000,
+    QUIET_LEAST_US = 10000
+};
 
 struct loop *rig_loop(void)
 {
@@ -25,8 +30,8 @@ void rig_expect_quiet(struct loop *loop)
 {
     for (int i = 0; i < 20; i++) {
         uint64_t from_us = clock_now_us();
-        loop_turn(loop, 20 * RIG_ROUND_US);
-        if (clock_now_us() - from_us >= 10 * RIG_ROUND_US) {
+        loop_turn(loop, QUIET_WAIT_US);
+        if (clock_now_us() - from_us >= QUIET_LEAST_US) {
             return;
         }
     }
@@ -109,7 +114,8 @@ void peer_read(struct peer *peer, size_t max)
             peer->in = realloc(peer->in, peer->in_cap);
             assert_non_null(peer->in);
         }
-        ssize_t got = recv(peer->fd, peer->in + peer->in_len, max < READ_BYTES ? max : READ_BYTES, 0);
+        ssize_t got =
+            recv(peer->fd, peer->in + peer->in_len, max < READ_BYTES ? max : READ_BYTES, 0);
         if (got < 0 && errno == EAGAIN) {
             break;
         }

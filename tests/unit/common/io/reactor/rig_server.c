@@ -3,7 +3,10 @@
 
 #include <stdio.h>
 
-enum { BODY_MAX = 64 << 20 };
+enum {
+    BODY_MAX = 64 << 20,
+    UNREAD_BYTES = 8000000, /* more than the system takes for a client that does not read */
+};
 
 struct http_limits rig_server_limits(void)
 {
@@ -11,10 +14,10 @@ struct http_limits rig_server_limits(void)
         .header_bytes = 8192,
         .header_count = 32,
         .connections = 64,
-        .header_timeout_us = RIG_PATIENCE_US * 2,
-        .body_idle_us = RIG_PATIENCE_US * 2,
-        .keepalive_idle_us = RIG_PATIENCE_US * 2,
-        .slow_client_us = RIG_PATIENCE_US * 2,
+        .header_timeout_us = RIG_NEVER_US,
+        .body_idle_us = RIG_NEVER_US,
+        .keepalive_idle_us = RIG_NEVER_US,
+        .slow_client_us = RIG_NEVER_US,
         .client_buffer_bytes = 65536,
     };
 }
@@ -64,8 +67,11 @@ static void on_close(void *ctx, enum http_close why)
 
 static void on_request(void *ctx, struct http_exchange *ex)
 {
-    static const struct http_exchange_ops ops = {
-        .on_body = on_body, .on_announce = on_announce, .on_end = on_end, .on_drain = on_drain, .on_close = on_close};
+    static const struct http_exchange_ops ops = {.on_body = on_body,
+                                                 .on_announce = on_announce,
+                                                 .on_end = on_end,
+                                                 .on_drain = on_drain,
+                                                 .on_close = on_close};
     struct rig_server *srv = ctx;
     if (srv->is_untaken) {
         srv->count++;
@@ -85,15 +91,18 @@ static void on_request(void *ctx, struct http_exchange *ex)
     }
 }
 
-static size_t error_body(void *ctx, int status, const char *code, const char *text, char *out, size_t cap)
+static size_t
+error_body(void *ctx, int status, const char *code, const char *text, char *out, size_t cap)
 {
     struct rig_server *srv = ctx;
     srv->error_count++;
-    int len = snprintf(out, cap, "{\"code\":\"%s\",\"status\":%d,\"text\":\"%s\"}", code, status, text);
+    int len =
+        snprintf(out, cap, "{\"code\":\"%s\",\"status\":%d,\"text\":\"%s\"}", code, status, text);
     return (size_t)len;
 }
 
-static const struct http_server_ops server_ops = {.on_request = on_request, .error_body = error_body};
+static const struct http_server_ops server_ops = {.on_request = on_request,
+                                                  .error_body = error_body};
 
 static void open_it(struct rig_server *srv, struct loop *loop, const struct http_limits *limits)
 {
@@ -111,7 +120,10 @@ void rig_server_open(struct rig_server *srv, struct loop *loop, const struct htt
     open_it(srv, loop, limits != NULL ? limits : &usual);
 }
 
-void rig_pair_open(struct loop **loop, struct rig_server *srv, struct peer *peer, const struct http_limits *limits)
+void rig_pair_open(struct loop **loop,
+                   struct rig_server *srv,
+                   struct peer *peer,
+                   const struct http_limits *limits)
 {
     *loop = rig_loop();
     rig_server_open(srv, *loop, limits);
@@ -156,4 +168,21 @@ void rig_answer_echo(struct rig_exchange *rec)
     assert_status(buf_add_str(&text, STR("]")), ST_OK);
     http_respond(rec->ex, 200, STR(""), buf_str(&text));
     buf_fini(&text);
+}
+
+void rig_begin_stream(struct rig_exchange *rec)
+{
+    struct iovec iov = {(void *)(uintptr_t) "data: x\n\n", 9};
+    http_respond_begin(rec->ex, 200, STR(""), -1);
+    http_respond_data(rec->ex, &iov, 1, false);
+}
+
+void rig_fill_client(struct rig_exchange *rec)
+{
+    static char block[65536];
+    struct iovec iov = {block, sizeof(block)};
+    http_respond_begin(rec->ex, 200, STR(""), -1);
+    while (http_respond_pending(rec->ex) < UNREAD_BYTES) {
+        http_respond_data(rec->ex, &iov, 1, false);
+    }
 }

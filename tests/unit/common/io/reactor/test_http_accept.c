@@ -83,7 +83,8 @@ static void accept__no_descriptor_left__rests_and_recovers(void **state)
     rig_expect_quiet(loop);
     uint64_t paused = http_server_counters(srv.server)->accept_paused_count;
     uint64_t accepted = http_server_counters(srv.server)->accepted_count;
-    UNTIL(loop, http_server_counters(srv.server)->accept_paused_count > paused); /* it tries now and then */
+    UNTIL(loop, http_server_counters(srv.server)->accept_paused_count >
+                    paused); /* it tries now and then */
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
     assert_int_equal(accepted, 0);
     UNTIL(loop, peer_has(&peer, "ok"));
@@ -165,13 +166,16 @@ static void free__exchanges_in_every_state__are_aborted_once(void **state)
     struct peer peers[5];
     struct loop *loop = rig_loop();
     rig_server_open(&srv, loop, NULL);
-    const char *texts[5] = {"", "GET / HT", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhel", GET, GET GET};
+    static const char two[] = GET GET;
+    const char *texts[5] = {"", "GET / HT",
+                            "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhel", GET, two};
     for (int i = 0; i < 5; i++) {
         peer_connect(&peers[i], &srv.addr);
         peer_send(&peers[i], texts[i]);
     }
     UNTIL(loop, srv.count == 3 && open_count(&srv) == 5);
-    http_respond_begin(srv.seen[1].ex, 200, STR(""), -1); /* its job is still due when all is closed */
+    /* The job of this one is still due when all is closed. */
+    http_respond_begin(srv.seen[1].ex, 200, STR(""), -1);
     http_server_free(srv.server);
     for (int i = 0; i < srv.count; i++) {
         assert_int_equal(srv.seen[i].close_count, 1);

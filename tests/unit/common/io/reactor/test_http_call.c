@@ -165,7 +165,8 @@ static void stale__large_request_half_sent__is_sent_whole_again(void **state)
     UNTIL(up.loop, peer_has_bytes(&up.peer, 200000));
     peer_reset(&up.peer);
     upstream_take(&up, &up.peer);
-    UNTIL(up.loop, peer_has_bytes(&up.peer, BODY_BYTES + 50) || peer_count(&up.peer, "b") == BODY_BYTES);
+    UNTIL(up.loop,
+          peer_has_bytes(&up.peer, BODY_BYTES + 50) || peer_count(&up.peer, "b") == BODY_BYTES);
     assert_int_equal(peer_count(&up.peer, "b"), BODY_BYTES);
     peer_send(&up.peer, ANSWER_OK);
     UNTIL(up.loop, rig_call_is_over(&up.call));

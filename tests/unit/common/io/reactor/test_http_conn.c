@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/common/io/reactor/rig.h"
 
-#define GET(path) "GET " path " HTTP/1.1\r\nHost: h\r\n\r\n"
+#define GET(path)      "GET " path " HTTP/1.1\r\nHost: h\r\n\r\n"
 #define POST_HEAD(len) "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: " len "\r\n\r\n"
-#define CHUNKED_HEAD "POST /p HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-enum { SOON_US = 20000, UNREAD_BYTES = 8000000 /* more than the system takes for a client that does not read */ };
+#define CHUNKED_HEAD   "POST /p HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 /* --- Requests arriving */
 
@@ -58,7 +56,8 @@ static void requests__pipelined__are_answered_in_order(void **state)
     UNTIL(loop, peer_has(&peer, "[/3|]"));
     const char *first = strstr(peer.in, "[/1|]");
     const char *second = strstr(peer.in, "[/p|hi]");
-    assert_true(first != NULL && second != NULL && first < second && second < strstr(peer.in, "[/3|]"));
+    assert_true(first != NULL && second != NULL && first < second &&
+                second < strstr(peer.in, "[/3|]"));
     rig_pair_close(loop, &srv, &peer);
 }
 
@@ -153,7 +152,8 @@ static void expect__continue__is_told_to_go_on(void **state)
     struct peer peer;
     rig_pair_open(&loop, &srv, &peer, NULL);
     srv.on_end = rig_answer_echo;
-    peer_send(&peer, "POST /p HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n");
+    peer_send(&peer,
+              "POST /p HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n");
     UNTIL(loop, peer_has(&peer, "HTTP/1.1 100 Continue\r\n\r\n"));
     peer_send(&peer, "hi");
     UNTIL(loop, peer_has(&peer, "[/p|hi]"));
@@ -174,7 +174,9 @@ static void expect__answered_at_once__is_not_told_to_go_on(void **state)
     struct peer peer;
     rig_pair_open(&loop, &srv, &peer, NULL);
     srv.on_request = refuse_413;
-    peer_send(&peer, "POST /p HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2000000\r\n\r\n");
+    peer_send(
+        &peer,
+        "POST /p HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2000000\r\n\r\n");
     UNTIL(loop, peer_is_over(&peer));
     assert_true(peer_has(&peer, "HTTP/1.1 413 "));
     assert_false(peer_has(&peer, "100 Continue"));
@@ -195,7 +197,8 @@ static void expect__aborted_at_once__is_not_told_to_go_on(void **state)
     struct peer peer;
     rig_pair_open(&loop, &srv, &peer, NULL);
     srv.on_request = abort_it;
-    peer_send(&peer, "POST /p HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+    peer_send(&peer,
+              "POST /p HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     UNTIL(loop, peer_is_over(&peer));
     assert_int_equal(peer.in_len, 0);
     assert_int_equal(srv.seen[0].why, HTTP_CLOSE_ABORTED);
@@ -331,7 +334,10 @@ static void bad_request__pipelined_behind_a_good_one__is_refused_in_its_turn(voi
     rig_pair_close(loop, &srv, &peer);
 }
 
-static void expect_refusal(const struct http_limits *limits, const char *text, const char *status, const char *code)
+static void expect_refusal(const struct http_limits *limits,
+                           const char *text,
+                           const char *status,
+                           const char *code)
 {
     struct loop *loop;
     struct rig_server srv;
@@ -351,7 +357,8 @@ static void request__over_a_limit__is_431(void **state)
     struct http_limits limits = rig_server_limits();
     limits.header_bytes = 100;
     limits.header_count = 3;
-    expect_refusal(&limits, "GET /p HTTP/1.1\r\nHost: h\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\n", " 431 ", "too_many_headers");
+    expect_refusal(&limits, "GET /p HTTP/1.1\r\nHost: h\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\n", " 431 ",
+                   "too_many_headers");
     expect_refusal(&limits,
                    "GET /p HTTP/1.1\r\nHost: h\r\nA: 0123456789012345678901234567890123456789"
                    "0123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\n",
@@ -361,8 +368,9 @@ static void request__over_a_limit__is_431(void **state)
 static void request__odd_coding__is_501(void **state)
 {
     (void)state;
-    expect_refusal(NULL, "POST /p HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", " 501 ",
-                   "unsupported_transfer_encoding");
+    expect_refusal(
+        NULL, "POST /p HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        " 501 ", "unsupported_transfer_encoding");
 }
 
 /* --- The client leaves */
@@ -385,7 +393,10 @@ static void leave(struct peer *peer, enum leave how)
 }
 
 /* The request `text` is sent, `act` done once it was seen, then the client leaves: GONE, once. */
-static void expect_gone(const char *name, const char *text, void (*act)(struct rig_exchange *rec), enum leave how)
+static void expect_gone(const char *name,
+                        const char *text,
+                        void (*act)(struct rig_exchange *rec),
+                        enum leave how)
 {
     struct loop *loop;
     struct rig_server srv;
@@ -405,26 +416,9 @@ static void expect_gone(const char *name, const char *text, void (*act)(struct r
     rig_pair_close(loop, &srv, &peer);
 }
 
-static void begin_stream(struct rig_exchange *rec)
-{
-    struct iovec iov = {(void *)(uintptr_t) "data: x\n\n", 9};
-    http_respond_begin(rec->ex, 200, STR(""), -1);
-    http_respond_data(rec->ex, &iov, 1, false);
-}
-
-static void fill_client(struct rig_exchange *rec)
-{
-    static char block[65536];
-    struct iovec iov = {block, sizeof(block)};
-    http_respond_begin(rec->ex, 200, STR(""), -1);
-    while (http_respond_pending(rec->ex) < UNREAD_BYTES) {
-        http_respond_data(rec->ex, &iov, 1, false);
-    }
-}
-
 static void fill_and_end(struct rig_exchange *rec)
 {
-    fill_client(rec);
+    rig_fill_client(rec);
     http_respond_data(rec->ex, NULL, 0, true);
 }
 
@@ -437,9 +431,10 @@ static void client__leaves_in_any_phase__is_gone_once(void **state)
         expect_gone("inside a chunk", CHUNKED_HEAD "5\r\nhel", NULL, (enum leave)how);
         expect_gone("before the answer", GET("/"), NULL, (enum leave)how);
         expect_gone("with a request behind", GET("/1") GET("/2"), NULL, (enum leave)how);
-        expect_gone("in the answer", GET("/"), begin_stream, (enum leave)how);
-        expect_gone("in the answer, body coming", POST_HEAD("5") "hel", begin_stream, (enum leave)how);
-        expect_gone("not reading", GET("/"), fill_client, (enum leave)how);
+        expect_gone("in the answer", GET("/"), rig_begin_stream, (enum leave)how);
+        expect_gone("in the answer, body coming", POST_HEAD("5") "hel", rig_begin_stream,
+                    (enum leave)how);
+        expect_gone("not reading", GET("/"), rig_fill_client, (enum leave)how);
         expect_gone("not reading, answer over", GET("/"), fill_and_end, (enum leave)how);
     }
 }
@@ -477,172 +472,6 @@ static void client__reset_before_the_answer_is_written__is_closed_outside_the_wr
     rig_pair_close(loop, &srv, &peer);
 }
 
-/* --- Time-outs */
-
-static void timeout__head_not_whole__is_408(void **state)
-{
-    (void)state;
-    struct loop *loop;
-    struct rig_server srv;
-    struct peer peer;
-    struct http_limits limits = rig_server_limits();
-    limits.header_timeout_us = SOON_US;
-    rig_pair_open(&loop, &srv, &peer, &limits);
-    peer_send(&peer, "GET / HTT");
-    UNTIL(loop, peer_is_over(&peer));
-    assert_true(peer_has(&peer, "HTTP/1.1 408 "));
-    assert_int_equal(http_server_counters(srv.server)->timeout_count, 1);
-    rig_pair_close(loop, &srv, &peer);
-}
-
-static void timeout__bytes_keep_coming_in_a_head__is_408(void **state)
-{
-    (void)state;
-    struct loop *loop;
-    struct rig_server srv;
-    struct peer peer;
-    struct http_limits limits = rig_server_limits();
-    limits.header_timeout_us = SOON_US;
-    rig_pair_open(&loop, &srv, &peer, &limits);
-    peer_send(&peer, "GET /");
-    UNTIL(loop, (peer_offer(&peer, "a", 1), peer_is_over(&peer)));
-    assert_true(peer_has(&peer, "HTTP/1.1 408 "));
-    rig_pair_close(loop, &srv, &peer);
-}
-
-static void timeout__nothing_sent__closes_without_a_word(void **state)
-{
-    (void)state;
-    struct loop *loop;
-    struct rig_server srv;
-    struct peer peer;
-    struct http_limits limits = rig_server_limits();
-    limits.header_timeout_us = SOON_US;
-    rig_pair_open(&loop, &srv, &peer, &limits);
-    UNTIL(loop, peer_is_over(&peer));
-    assert_int_equal(peer.in_len, 0);
-    rig_pair_close(loop, &srv, &peer);
-}
-
-static void timeout__body_stalls__is_408_and_told(void **state)
-{
-    (void)state;
-    struct loop *loop;
-    struct rig_server srv;
-    struct peer peer;
-    struct http_limits limits = rig_server_limits();
-    limits.body_idle_us = SOON_US;
-    rig_pair_open(&loop, &srv, &peer, &limits);
-    peer_send(&peer, POST_HEAD("5") "hel");
-    UNTIL(loop, peer_is_over(&peer));
-    assert_true(peer_has(&peer, "HTTP/1.1 408 "));
-    assert_int_equal(srv.seen[0].why, HTTP_CLOSE_TIMEOUT);
-    rig_pair_close(loop, &srv, &peer);
-}
-
-static void timeout__body_stalls_after_the_answer_began__is_told(void **state)
-{
-    (void)state;
-    struct loop *loop;
-    struct rig_server srv;
-    struct peer peer;
-    struct http_limits limits = rig_server_limits();
-    limits.body_idle_us = SOON_US;
-    rig_pair_open(&loop, &srv, &peer, &limits);
-    srv.on_request = begin_stream;
-    peer_send(&peer, POST_HEAD("5") "hel");
-    UNTIL(loop, srv.count == 1 && srv.seen[0].close_count == 1);
-    assert_int_equal(srv.seen[0].why, HTTP_CLOSE_TIMEOUT);
-    rig_pair_close(loop, &srv, &peer);
-}
-
-static void timeout__body_stalls_after_a_head_was_flushed__is_told(void **state)
-{
-    (void)state;
-    struct loop *loop;
-    struct rig_server srv;
-    struct peer peer;
-    struct http_limits limits = rig_server_limits();
-    limits.body_idle_us = SOON_US;
-    rig_pair_open(&loop, &srv, &peer, &limits);
-    srv.on_request = answer_and_body;
-    peer_send(&peer, POST_HEAD("5") "hel");
-    UNTIL(loop, srv.count == 1 && srv.seen[0].close_count == 1);
-    assert_int_equal(srv.seen[0].why, HTTP_CLOSE_TIMEOUT);
-    rig_pair_close(loop, &srv, &peer);
-}
-
-static void timeout__body_stalls_after_a_blocked_answer_was_read__is_told(void **state)
-{
-    (void)state;
-    struct loop *loop;
-    struct rig_server srv;
-    struct peer peer;
-    struct http_limits limits = rig_server_limits();
-    limits.body_idle_us = SOON_US;
-    rig_pair_open(&loop, &srv, &peer, &limits);
-    srv.on_request = fill_client;
-    peer_send(&peer, POST_HEAD("5") "hel");
-    UNTIL(loop, srv.count == 1);
-    UNTIL(loop, (peer_read(&peer, SIZE_MAX), srv.seen[0].close_count == 1));
-    assert_int_equal(srv.seen[0].why, HTTP_CLOSE_TIMEOUT);
-    rig_pair_close(loop, &srv, &peer);
-}
-
-static void timeout__answer_takes_long__does_not_count(void **state)
-{
-    (void)state;
-    struct loop *loop;
-    struct rig_server srv;
-    struct peer peer;
-    struct http_limits limits = rig_server_limits();
-    limits.body_idle_us = 1;
-    limits.header_timeout_us = 100000;
-    limits.keepalive_idle_us = 1;
-    rig_pair_open(&loop, &srv, &peer, &limits);
-    peer_send(&peer, POST_HEAD("2") "hi");
-    UNTIL(loop, srv.count == 1);
-    uint64_t from_us = clock_now_us();
-    UNTIL(loop, clock_now_us() - from_us > 150000);
-    assert_int_equal(srv.seen[0].close_count, 0);
-    rig_answer_ok(&srv.seen[0]);
-    UNTIL(loop, peer_has(&peer, "\r\n\r\nok"));
-    rig_pair_close(loop, &srv, &peer);
-}
-
-static void timeout__idle_between_requests__closes_without_a_word(void **state)
-{
-    (void)state;
-    struct loop *loop;
-    struct rig_server srv;
-    struct peer peer;
-    struct http_limits limits = rig_server_limits();
-    limits.keepalive_idle_us = SOON_US;
-    rig_pair_open(&loop, &srv, &peer, &limits);
-    srv.on_end = rig_answer_ok;
-    peer_send(&peer, GET("/"));
-    UNTIL(loop, peer_is_over(&peer));
-    assert_int_equal(peer_count(&peer, "HTTP/1.1 "), 1);
-    assert_false(peer.is_reset);
-    rig_pair_close(loop, &srv, &peer);
-}
-
-static void keepalive__set_to_nothing__says_close(void **state)
-{
-    (void)state;
-    struct loop *loop;
-    struct rig_server srv;
-    struct peer peer;
-    struct http_limits limits = rig_server_limits();
-    limits.keepalive_idle_us = 0;
-    rig_pair_open(&loop, &srv, &peer, &limits);
-    srv.on_end = rig_answer_ok;
-    peer_send(&peer, GET("/"));
-    UNTIL(loop, peer_is_over(&peer));
-    assert_true(peer_has(&peer, "connection: close\r\n\r\nok"));
-    rig_pair_close(loop, &srv, &peer);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -668,16 +497,6 @@ int main(void)
         cmocka_unit_test(client__leaves_in_any_phase__is_gone_once),
         cmocka_unit_test(client__leaves_inside_a_head__is_dropped_without_an_exchange),
         cmocka_unit_test(client__reset_before_the_answer_is_written__is_closed_outside_the_write),
-        cmocka_unit_test(timeout__head_not_whole__is_408),
-        cmocka_unit_test(timeout__bytes_keep_coming_in_a_head__is_408),
-        cmocka_unit_test(timeout__nothing_sent__closes_without_a_word),
-        cmocka_unit_test(timeout__body_stalls__is_408_and_told),
-        cmocka_unit_test(timeout__body_stalls_after_the_answer_began__is_told),
-        cmocka_unit_test(timeout__body_stalls_after_a_head_was_flushed__is_told),
-        cmocka_unit_test(timeout__body_stalls_after_a_blocked_answer_was_read__is_told),
-        cmocka_unit_test(timeout__answer_takes_long__does_not_count),
-        cmocka_unit_test(timeout__idle_between_requests__closes_without_a_word),
-        cmocka_unit_test(keepalive__set_to_nothing__says_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

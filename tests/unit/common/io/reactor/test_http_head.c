@@ -61,9 +61,11 @@ static void head__token__is_found_in_any_list_of_that_name(void **state)
 static void head__fields_of_one_connection__are_told_apart(void **state)
 {
     (void)state;
-    static const bool expected[] = {false, true, true, true, true, true, true, true, true, true, false, false};
+    static const bool expected[] = {false, true, true, true, true,  true,
+                                    true,  true, true, true, false, false};
     struct http_parser parser;
-    parse(&parser, "Connection: X-Mine, close\r\nKeep-Alive: 1\r\nProxy-Connection: x\r\nTE: x\r\nTrailer: x\r\n"
+    parse(&parser, "Connection: X-Mine, close\r\nKeep-Alive: 1\r\nProxy-Connection: x\r\nTE: "
+                   "x\r\nTrailer: x\r\n"
                    "Upgrade: x\r\nProxy-Authorization: x\r\nProxy-Authenticate: x\r\nx-mine: x\r\n"
                    "X-Other: x\r\nContent-Length: 0\r\n");
     assert_int_equal(parser.head.count, sizeof(expected) / sizeof(expected[0]));

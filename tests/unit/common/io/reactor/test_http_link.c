@@ -55,7 +55,8 @@ static void answer__interim_ones_first__only_the_last_is_told(void **state)
     struct upstream up;
     upstream_open(&up, NULL);
     upstream_get(&up);
-    peer_send(&up.peer, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" ANSWER_OK);
+    peer_send(&up.peer,
+              "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" ANSWER_OK);
     expect_over(&up, "ok");
     assert_int_equal(up.call.status, 200);
     upstream_close(&up);
@@ -259,7 +260,8 @@ static void answer__large__comes_whole(void **state)
     upstream_get(&up);
     peer_send(&up.peer, "HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n");
     size_t sent = 0;
-    UNTIL(up.loop, (sent += peer_offer(&up.peer, body + sent, BODY_BYTES - sent), sent == BODY_BYTES));
+    UNTIL(up.loop,
+          (sent += peer_offer(&up.peer, body + sent, BODY_BYTES - sent), sent == BODY_BYTES));
     UNTIL(up.loop, rig_call_is_over(&up.call));
     assert_int_equal(up.call.body.len, BODY_BYTES);
     assert_memory_equal(up.call.body.p, body, BODY_BYTES);
@@ -282,7 +284,8 @@ static void early_answer__while_uploading__is_read(void **state)
     peer_send(&up.peer, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno");
     expect_over(&up, "no");
     assert_int_equal(up.call.status, 413);
-    assert_int_equal(http_client_counters(up.client)->open_connections, 0); /* the request was not whole */
+    assert_int_equal(http_client_counters(up.client)->open_connections,
+                     0); /* the request was not whole */
     upstream_close(&up);
 }
 
@@ -310,7 +313,9 @@ static void request__large__arrives_whole(void **state)
     assert_non_null(body);
     memset(body, 'q', BODY_BYTES);
     upstream_open(&up, NULL);
-    struct http_request req = {.head = STR("POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: 5000000\r\n\r\n"), .body_count = 4};
+    struct http_request req = {
+        .head = STR("POST /x HTTP/1.1\r\nhost: a\r\ncontent-length: 5000000\r\n\r\n"),
+        .body_count = 4};
     req.body[0] = (struct iovec){body, 1000000};
     req.body[1] = (struct iovec){body, 0};
     req.body[2] = (struct iovec){body, 1};
@@ -355,7 +360,8 @@ static void timeout__no_first_byte_on_a_reused_connection__is_not_replayed(void 
 static void timeout__first_byte_of_one_request__overrides_the_limit(void **state)
 {
     (void)state;
-    struct http_request req = {.head = STR("GET /x HTTP/1.1\r\nhost: a\r\n\r\n"), .first_byte_timeout_us = SOON_US};
+    struct http_request req = {.head = STR("GET /x HTTP/1.1\r\nhost: a\r\n\r\n"),
+                               .first_byte_timeout_us = SOON_US};
     struct upstream up;
     upstream_open(&up, NULL);
     rig_call_start(&up.call, up.loop, up.ep, &req);
@@ -387,7 +393,7 @@ static void timeout__paused__does_not_count(void **state)
     UNTIL(up.loop, up.call.data_count == 1);
     http_call_pause(up.call.call);
     uint64_t from_us = clock_now_us();
-    UNTIL(up.loop, clock_now_us() - from_us > 3 * SOON_US);
+    UNTIL(up.loop, clock_now_us() - from_us > 3UL * SOON_US);
     assert_int_equal(up.call.fail_count, 0);
     http_call_resume(up.call.call);
     expect_fail(&up, HTTP_FAIL_IDLE_TIMEOUT);

@@ -39,7 +39,8 @@ static void client__does_not_read__holds_a_bounded_amount(void **state)
     rig_turns(loop, 20);
     struct http_exchange *ex = srv.seen[0].ex;
     assert_true(http_respond_is_full(ex));
-    assert_true(http_respond_pending(ex) <= rig_server_limits().client_buffer_bytes / 2 + PIECE_BYTES + 64);
+    assert_true(http_respond_pending(ex) <=
+                rig_server_limits().client_buffer_bytes / 2 + PIECE_BYTES + 64);
     rig_expect_quiet(loop);
     rig_pair_close(loop, &srv, &peer);
 }
@@ -92,7 +93,7 @@ static void client__slow_but_steady__holds_no_more_than_twice_what_is_pending(vo
         while (http_respond_pending(rec->ex) < HIGH_BYTES) { /* never quite drained */
             send_piece(rec, PIECE_BYTES);
         }
-        assert_true(conn->out.cap <= 4 * HIGH_BYTES);
+        assert_true(conn->out.cap <= 4UL * HIGH_BYTES);
     }
     assert_true(read_bytes >= TOTAL_BYTES);
     rig_pair_close(loop, &srv, &peer);
@@ -154,7 +155,7 @@ static void client__ends_its_body_while_it_does_not_read__is_cut(void **state)
     struct rig_server srv;
     struct peer peer;
     struct http_limits limits = rig_server_limits();
-    limits.slow_client_us = 4 * SOON_US;
+    limits.slow_client_us = 4UL * SOON_US;
     rig_pair_open(&loop, &srv, &peer, &limits);
     srv.on_request = send_much;
     peer_send(&peer, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhel");
@@ -166,7 +167,8 @@ static void client__ends_its_body_while_it_does_not_read__is_cut(void **state)
     rig_pair_close(loop, &srv, &peer);
 }
 
-/* How much a reader must take before it is seen to take anything: else a slow one is cut though it reads. */
+/* How much a reader must take before it is seen to take anything: else a slow one is cut though it
+ * reads. */
 static void client__reads_a_little__is_soon_seen_to_take_bytes(void **state)
 {
     (void)state;
@@ -213,7 +215,9 @@ static void answer__large__comes_whole(void **state)
     UNTIL(loop, srv.count == 1 && srv.seen[0].end_count == 1);
     http_respond(srv.seen[0].ex, 200, STR(""), (struct str){body, BODY_BYTES});
     UNTIL(loop, peer_has_bytes(&peer, BODY_BYTES) && srv.seen[0].close_count == 1);
-    UNTIL(loop, strstr(peer.in, "\r\n\r\n") != NULL && peer_has_bytes(&peer, (size_t)(strstr(peer.in, "\r\n\r\n") + 4 - peer.in) + BODY_BYTES));
+    UNTIL(loop, strstr(peer.in, "\r\n\r\n") != NULL &&
+                    peer_has_bytes(&peer, (size_t)(strstr(peer.in, "\r\n\r\n") + 4 - peer.in) +
+                                              BODY_BYTES));
     assert_memory_equal(strstr(peer.in, "\r\n\r\n") + 4, body, BODY_BYTES);
     assert_int_equal(http_server_counters(srv.server)->bytes_out, peer.in_len);
     free(body);

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define GET "GET /a HTTP/1.1\r\nHost: h\r\n"
-#define POST "POST /a HTTP/1.1\r\nHost: h\r\n"
+#define GET   "GET /a HTTP/1.1\r\nHost: h\r\n"
+#define POST  "POST /a HTTP/1.1\r\nHost: h\r\n"
 #define OK200 "HTTP/1.1 200 OK\r\n"
 
 /* A stream given whole, its transcript left in script. */
@@ -18,13 +18,14 @@ static void whole(struct transcript *script, bool is_response, struct str text)
     transcript_end(script);
 }
 
-static void expect_refused(const char *name, bool is_response, struct str text, enum http_parse_error expected)
+static void
+expect_refused(const char *name, bool is_response, struct str text, enum http_parse_error expected)
 {
     struct transcript script;
     whole(&script, is_response, text);
     if (script.error != expected || script.message_count != 0) {
-        fail_msg("%s: error %d instead of %d, %u messages:\n%s", name, (int)script.error, (int)expected,
-                 script.message_count, script.text.p);
+        fail_msg("%s: error %d instead of %d, %u messages:\n%s", name, (int)script.error,
+                 (int)expected, script.message_count, script.text.p);
     }
     transcript_fini(&script);
 }
@@ -33,15 +34,23 @@ struct shape {
     const char *name;
     struct str text;
 };
-#define SHAPE(name, text) {name, {text, sizeof(text) - 1}}
+#define SHAPE(name, text)          \
+    {                              \
+        name,                      \
+        {                          \
+            text, sizeof(text) - 1 \
+        }                          \
+    }
 
 /* Each of these, let through, is read as another message by someone else. */
 static void requests__smuggling_shapes__are_refused(void **state)
 {
     (void)state;
     static const struct shape shapes[] = {
-        SHAPE("length and coding", POST "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-        SHAPE("coding and length", POST "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n"),
+        SHAPE("length and coding",
+              POST "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        SHAPE("coding and length",
+              POST "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n"),
         SHAPE("two lengths", POST "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello"),
         SHAPE("the same length twice", POST "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello"),
         SHAPE("list of lengths", POST "Content-Length: 5, 5\r\n\r\nhello"),
@@ -51,9 +60,12 @@ static void requests__smuggling_shapes__are_refused(void **state)
         SHAPE("two words in the length", POST "Content-Length: 5 5\r\n\r\nhello"),
         SHAPE("empty length", POST "Content-Length: \r\n\r\nhello"),
         SHAPE("length over 64 bits", POST "Content-Length: 18446744073709551616\r\n\r\nhello"),
-        SHAPE("coding twice", POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-        SHAPE("coding in two fields", POST "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-        SHAPE("coding on HTTP/1.0", "POST /a HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        SHAPE("coding twice",
+              POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        SHAPE("coding in two fields",
+              POST "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        SHAPE("coding on HTTP/1.0",
+              "POST /a HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         SHAPE("bare LF behind the request line", "GET /a HTTP/1.1\nHost: h\r\n\r\n"),
         SHAPE("bare LF behind a field", "GET /a HTTP/1.1\r\nHost: h\nX: y\r\n\r\n"),
         SHAPE("bare LF at the end of the head", GET "\n"),
@@ -124,14 +136,18 @@ static void requests__bad_chunks__are_refused(void **state)
 static void requests__other_transfer_codings__are_refused(void **state)
 {
     (void)state;
-    static const char *const codings[] = {"gzip", "identity", "xchunked", "chunkedx", "chunked, gzip", "gzip, chunked",
-                                          "chunked;q=1", "\"chunked\"", "chunked chunked", "", ",chunked", "chunked,"};
+    static const char *const codings[] = {
+        "gzip",          "identity",    "xchunked",    "chunkedx",        "chunked, gzip",
+        "gzip, chunked", "chunked;q=1", "\"chunked\"", "chunked chunked", "",
+        ",chunked",      "chunked,"};
     for (size_t i = 0; i < sizeof(codings) / sizeof(codings[0]); i++) {
         char text[256];
         struct transcript script;
-        int len = snprintf(text, sizeof(text), POST "Transfer-Encoding: %s\r\n\r\n0\r\n\r\n", codings[i]);
+        int len =
+            snprintf(text, sizeof(text), POST "Transfer-Encoding: %s\r\n\r\n0\r\n\r\n", codings[i]);
         whole(&script, false, (struct str){text, (size_t)len});
-        if (script.head_count != 0 || (script.error != HTTP_PARSE_MALFORMED && script.error != HTTP_PARSE_CODING)) {
+        if (script.head_count != 0 ||
+            (script.error != HTTP_PARSE_MALFORMED && script.error != HTTP_PARSE_CODING)) {
             fail_msg("\"%s\": error %d\n%s", codings[i], (int)script.error, script.text.p);
         }
         transcript_fini(&script);
@@ -141,17 +157,22 @@ static void requests__other_transfer_codings__are_refused(void **state)
 static void request__coding_we_do_not_speak__is_told_apart(void **state)
 {
     (void)state;
-    expect_refused("gzip, chunked", false, STR(POST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"), HTTP_PARSE_CODING);
+    expect_refused("gzip, chunked", false,
+                   STR(POST "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+                   HTTP_PARSE_CODING);
 }
 
 static void responses__bad_framing__is_refused(void **state)
 {
     (void)state;
     static const struct shape shapes[] = {
-        SHAPE("length and coding", OK200 "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        SHAPE("length and coding",
+              OK200 "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         SHAPE("two lengths", OK200 "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello"),
-        SHAPE("coding twice", OK200 "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-        SHAPE("coding on HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        SHAPE("coding twice",
+              OK200 "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        SHAPE("coding on HTTP/1.0",
+              "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         SHAPE("folded field", OK200 "X: a\r\n b\r\n\r\n"),
         SHAPE("bare LF", "HTTP/1.1 200 OK\nX: a\r\n\r\n"),
         SHAPE("no status", "HTTP/1.1 OK\r\n\r\n"),
@@ -163,10 +184,12 @@ static void responses__bad_framing__is_refused(void **state)
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         expect_refused(shapes[i].name, true, shapes[i].text, HTTP_PARSE_MALFORMED);
     }
-    expect_refused("gzip", true, STR(OK200 "Transfer-Encoding: gzip\r\n\r\nabc"), HTTP_PARSE_CODING);
+    expect_refused("gzip", true, STR(OK200 "Transfer-Encoding: gzip\r\n\r\nabc"),
+                   HTTP_PARSE_CODING);
 }
 
-static void expect_script(bool is_response, bool is_head_request, const char *text, const char *expected)
+static void
+expect_script(bool is_response, bool is_head_request, const char *text, const char *expected)
 {
     struct transcript script;
     transcript_start(&script, is_response, is_head_request);
@@ -179,7 +202,8 @@ static void expect_script(bool is_response, bool is_head_request, const char *te
 static void request__plain__is_understood(void **state)
 {
     (void)state;
-    expect_script(false, false, "GET /v1?x=1 HTTP/1.1\r\nHost: h\r\nX:  a b \t\r\nEmpty:\r\nx: c\r\n\r\n",
+    expect_script(false, false,
+                  "GET /v1?x=1 HTTP/1.1\r\nHost: h\r\nX:  a b \t\r\nEmpty:\r\nx: c\r\n\r\n",
                   "head method=1 status=0 minor=1 length=0 target=/v1?x=1\n"
                   "  Host=h\n  X=a b\n  Empty=\n  x=c\nbody=\nend keep=1\n");
 }
@@ -187,7 +211,9 @@ static void request__plain__is_understood(void **state)
 static void request__chunked_with_extensions_and_trailers__gives_the_data_only(void **state)
 {
     (void)state;
-    expect_script(false, false, CHUNKED "3;a=b;c=\"d\"\r\nhel\r\n2\r\nlo\r\n0;x\r\nX-Trailer: y\r\nHost: z\r\n\r\n",
+    expect_script(false, false,
+                  CHUNKED
+                  "3;a=b;c=\"d\"\r\nhel\r\n2\r\nlo\r\n0;x\r\nX-Trailer: y\r\nHost: z\r\n\r\n",
                   "head method=3 status=0 minor=1 length=-1 target=/a\n"
                   "  Host=h\n  Transfer-Encoding=chunked\nbody=hello\nend keep=1\n");
 }
@@ -205,7 +231,9 @@ static void request__coding_in_capitals__is_chunked(void **state)
 static void requests__pipelined__come_one_by_one(void **state)
 {
     (void)state;
-    expect_script(false, false, POST "Content-Length: 2\r\n\r\nhiGET /b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+    expect_script(false, false,
+                  POST
+                  "Content-Length: 2\r\n\r\nhiGET /b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
                   "head method=3 status=0 minor=1 length=2 target=/a\n"
                   "  Host=h\n  Content-Length=2\nbody=hi\nend keep=1\n"
                   "head method=1 status=0 minor=0 length=0 target=/b\n"
@@ -215,11 +243,13 @@ static void requests__pipelined__come_one_by_one(void **state)
 static void request__upgrade_asked__is_served_as_it_stands(void **state)
 {
     (void)state;
-    expect_script(false, false, POST "Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi" GET "\r\n",
-                  "head method=3 status=0 minor=1 length=2 target=/a\n"
-                  "  Host=h\n  Connection=upgrade\n  Upgrade=h2c\n  Content-Length=2\nbody=hi\nend keep=1\n"
-                  "head method=1 status=0 minor=1 length=0 target=/a\n"
-                  "  Host=h\nbody=\nend keep=1\n");
+    expect_script(
+        false, false,
+        POST "Connection: upgrade\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nhi" GET "\r\n",
+        "head method=3 status=0 minor=1 length=2 target=/a\n"
+        "  Host=h\n  Connection=upgrade\n  Upgrade=h2c\n  Content-Length=2\nbody=hi\nend keep=1\n"
+        "head method=1 status=0 minor=1 length=0 target=/a\n"
+        "  Host=h\nbody=\nend keep=1\n");
 }
 
 static void request__connect__bytes_behind_it_are_a_request(void **state)
@@ -246,33 +276,40 @@ static void request__length_near_64_bits__is_not_taken_for_unknown(void **state)
 static void response__until_close__is_complete_at_the_end(void **state)
 {
     (void)state;
-    expect_script(true, false, OK200 "X: y\r\n\r\nhello",
-                  "head method=0 status=200 minor=1 length=-1 target=\n  X=y\nbody=hello\nend keep=0\n");
+    expect_script(
+        true, false, OK200 "X: y\r\n\r\nhello",
+        "head method=0 status=200 minor=1 length=-1 target=\n  X=y\nbody=hello\nend keep=0\n");
 }
 
 static void responses__interim_before_the_answer__are_heads_of_their_own(void **state)
 {
     (void)state;
-    expect_script(true, false, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" OK200
-                               "Content-Length: 2\r\n\r\nhi",
+    expect_script(true, false,
+                  "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" OK200
+                  "Content-Length: 2\r\n\r\nhi",
                   "head method=0 status=100 minor=1 length=0 target=\nbody=\nend keep=1\n"
                   "head method=0 status=103 minor=1 length=0 target=\n  Link=x\nbody=\nend keep=1\n"
-                  "head method=0 status=200 minor=1 length=2 target=\n  Content-Length=2\nbody=hi\nend keep=1\n");
+                  "head method=0 status=200 minor=1 length=2 target=\n  "
+                  "Content-Length=2\nbody=hi\nend keep=1\n");
 }
 
 static void response__to_head__has_no_body(void **state)
 {
     (void)state;
     expect_script(true, true, OK200 "Content-Length: 5\r\n\r\n",
-                  "head method=0 status=200 minor=1 length=5 target=\n  Content-Length=5\nbody=\nend keep=1\n");
+                  "head method=0 status=200 minor=1 length=5 target=\n  "
+                  "Content-Length=5\nbody=\nend keep=1\n");
 }
 
 static void responses__204_and_304__have_no_body(void **state)
 {
     (void)state;
-    expect_script(true, false, "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
-                  "head method=0 status=204 minor=1 length=0 target=\nbody=\nend keep=1\n"
-                  "head method=0 status=304 minor=1 length=9 target=\n  Content-Length=9\nbody=\nend keep=1\n");
+    expect_script(
+        true, false,
+        "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n",
+        "head method=0 status=204 minor=1 length=0 target=\nbody=\nend keep=1\n"
+        "head method=0 status=304 minor=1 length=9 target=\n  Content-Length=9\nbody=\nend "
+        "keep=1\n");
 }
 
 /* The stream cut in two at every offset, and into single bytes, reads the same as whole. */
@@ -308,13 +345,17 @@ static void streams__cut_anywhere__read_the_same(void **state)
     static const struct shape requests[] = {
         SHAPE("fields", "GET /long/target?q HTTP/1.1\r\nHost: h\r\nEmpty:\r\nX:\t a  b \t\r\n\r\n"),
         SHAPE("length", POST "Content-Length: 11\r\n\r\nhello\r\nworl" GET "\r\n"),
-        SHAPE("chunks", CHUNKED "b;x=\"y\"\r\nhello world\r\n00a\r\n0123456789\r\n0\r\nT: u\r\nV:\r\n\r\n" GET "\r\n"),
+        SHAPE("chunks",
+              CHUNKED "b;x=\"y\"\r\nhello world\r\n00a\r\n0123456789\r\n0\r\nT: u\r\nV:\r\n\r\n" GET
+                      "\r\n"),
         SHAPE("blank lines before", "\r\n\r\n" GET "\r\n"),
-        SHAPE("refused", POST "Content-Length: 5\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        SHAPE("refused",
+              POST "Content-Length: 5\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         SHAPE("refused chunk", CHUNKED "5\r\nhello\r\nzz\r\n"),
     };
     static const struct shape answers[] = {
-        SHAPE("interim and length", "HTTP/1.1 100 \r\n\r\nHTTP/1.1 200 All Right\r\nContent-Length: 3\r\n\r\nabc"),
+        SHAPE("interim and length",
+              "HTTP/1.1 100 \r\n\r\nHTTP/1.1 200 All Right\r\nContent-Length: 3\r\n\r\nabc"),
         SHAPE("chunks", OK200 "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
         SHAPE("until close", "HTTP/1.0 200 OK\r\n\r\nabc"),
     };
@@ -327,7 +368,8 @@ static void streams__cut_anywhere__read_the_same(void **state)
 }
 
 /* What parse_with_limits returns when the stream is fed in pieces of `step` bytes. */
-static enum http_parse_error with_limits(const char *text, size_t step, size_t header_bytes, uint32_t header_count)
+static enum http_parse_error
+with_limits(const char *text, size_t step, size_t header_bytes, uint32_t header_count)
 {
     struct transcript script;
     transcript_start(&script, strncmp(text, "HTTP/", 5) == 0, false);
@@ -378,7 +420,8 @@ static char *repeat(const char *head, const char *piece, size_t times, const cha
 static void limits__trailers__are_counted_the_same_in_any_pieces(void **state)
 {
     (void)state;
-    char *text = repeat(CHUNKED "1\r\nx\r\n0\r\n", "Ab: cd\r\n", 100, "\r\n"); /* 800 bytes of trailers */
+    char *text =
+        repeat(CHUNKED "1\r\nx\r\n0\r\n", "Ab: cd\r\n", 100, "\r\n"); /* 800 bytes of trailers */
     assert_int_equal(with_limits(text, 100000, 800, 8), HTTP_PARSE_OK);
     assert_int_equal(with_limits(text, 1, 800, 8), HTTP_PARSE_OK);
     assert_int_equal(with_limits(text, 100000, 700, 8), HTTP_PARSE_HEADERS_TOO_LARGE);
@@ -403,7 +446,8 @@ static void limits__extension_of_one_chunk__is_bounded(void **state)
 static void limits__short_extensions_on_many_chunks__are_fine(void **state)
 {
     (void)state;
-    char *text = repeat(OK200 "Transfer-Encoding: chunked\r\n\r\n", "1;ab=cd\r\nx\r\n", 1000, "0\r\n\r\n");
+    char *text =
+        repeat(OK200 "Transfer-Encoding: chunked\r\n\r\n", "1;ab=cd\r\nx\r\n", 1000, "0\r\n\r\n");
     assert_int_equal(with_limits(text, 100000, 500, 8), HTTP_PARSE_OK);
     free(text);
 }

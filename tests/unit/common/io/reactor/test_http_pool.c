@@ -14,8 +14,10 @@ static void expect_endpoint(const char *url, const char *host, const char *prefi
     if (http_endpoint_new(&ep, client, str_of(url), NULL, &err) != ST_OK) {
         fail_msg("%s: %s", url, err.text);
     }
-    if (!str_eq(http_endpoint_host(ep), str_of(host)) || !str_eq(http_endpoint_prefix(ep), str_of(prefix))) {
-        fail_msg("%s: host %s prefix %s", url, http_endpoint_host(ep).p, http_endpoint_prefix(ep).p);
+    if (!str_eq(http_endpoint_host(ep), str_of(host)) ||
+        !str_eq(http_endpoint_prefix(ep), str_of(prefix))) {
+        fail_msg("%s: host %s prefix %s", url, http_endpoint_host(ep).p,
+                 http_endpoint_prefix(ep).p);
     }
     http_endpoint_release(ep);
     http_client_free(client);
@@ -37,15 +39,30 @@ static void endpoint__urls__give_host_and_prefix(void **state)
 static void endpoint__bad_urls__are_refused_with_words(void **state)
 {
     (void)state;
-    static const char *const urls[] = {"", "127.0.0.1:80", "ftp://a", "http://", "http:///x", "http://a b", "http://u@h",
-                                       "http://h?x", "http://h#x", "http://h:port", "http://h:70000", "http://h:0",
-                                       "http://:80", "http://::1:80", "http://h\r\nx", "unix:", "https://127.0.0.1"};
+    static const char *const urls[] = {"",
+                                       "127.0.0.1:80",
+                                       "ftp://a",
+                                       "http://",
+                                       "http:///x",
+                                       "http://a b",
+                                       "http://u@h",
+                                       "http://h?x",
+                                       "http://h#x",
+                                       "http://h:port",
+                                       "http://h:70000",
+                                       "http://h:0",
+                                       "http://:80",
+                                       "http://::1:80",
+                                       "http://h\r\nx",
+                                       "unix:",
+                                       "https://127.0.0.1"};
     struct loop *loop = rig_loop();
     struct http_client *client = rig_client(loop, NULL);
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         struct http_endpoint *ep = NULL;
         struct err err = {0};
-        if (http_endpoint_new(&ep, client, str_of(urls[i]), NULL, &err) != ST_INVAL || err.text[0] == '\0') {
+        if (http_endpoint_new(&ep, client, str_of(urls[i]), NULL, &err) != ST_INVAL ||
+            err.text[0] == '\0') {
             fail_msg("\"%s\" was not refused", urls[i]);
         }
     }
@@ -63,7 +80,8 @@ static void endpoint__long_host__is_refused(void **state)
     struct err err = {0};
     memset(url, 'a', sizeof(url));
     memcpy(url, "http://", 7);
-    assert_status(http_endpoint_new(&ep, client, (struct str){url, sizeof(url)}, NULL, &err), ST_INVAL);
+    assert_status(http_endpoint_new(&ep, client, (struct str){url, sizeof(url)}, NULL, &err),
+                  ST_INVAL);
     http_client_free(client);
     loop_free(loop);
 }

@@ -6,9 +6,12 @@ static struct iovec span(const char *text)
     return (struct iovec){(void *)(uintptr_t)text, strlen(text)};
 }
 
-/* Sends text to a server whose handler does `act` when the request is complete; what the client got, to the end of the
- * connection or until it holds `enough`. */
-static void expect_answer(const char *text, void (*act)(struct rig_exchange *rec), const char *expected, bool ends)
+/* Sends text to a server whose handler does `act` when the request is complete; what the client
+ * got, to the end of the connection or until it holds `enough`. */
+static void expect_answer(const char *text,
+                          void (*act)(struct rig_exchange *rec),
+                          const char *expected,
+                          bool ends)
 {
     struct loop *loop;
     struct rig_server srv;
@@ -29,8 +32,8 @@ static void expect_answer(const char *text, void (*act)(struct rig_exchange *rec
     rig_pair_close(loop, &srv, &peer);
 }
 
-#define GET "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
-#define GET10 "GET / HTTP/1.0\r\n\r\n"
+#define GET        "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+#define GET10      "GET / HTTP/1.0\r\n\r\n"
 #define GET10_KEEP "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
 
 static void chunked_twice(struct rig_exchange *rec)
@@ -47,14 +50,18 @@ static void answer__length_unknown__is_chunked(void **state)
 {
     (void)state;
     expect_answer(GET, chunked_twice,
-                  "HTTP/1.1 200 OK\r\nx: y\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabcde\r\n1\r\nf\r\n0\r\n\r\n", false);
+                  "HTTP/1.1 200 OK\r\nx: y\r\ntransfer-encoding: "
+                  "chunked\r\n\r\n5\r\nabcde\r\n1\r\nf\r\n0\r\n\r\n",
+                  false);
 }
 
 static void answer__length_unknown_to_http_1_0__ends_with_the_connection(void **state)
 {
     (void)state;
-    expect_answer(GET10, chunked_twice, "HTTP/1.1 200 OK\r\nx: y\r\nconnection: close\r\n\r\nabcdef", true);
-    expect_answer(GET10_KEEP, chunked_twice, "HTTP/1.1 200 OK\r\nx: y\r\nconnection: close\r\n\r\nabcdef", true);
+    expect_answer(GET10, chunked_twice,
+                  "HTTP/1.1 200 OK\r\nx: y\r\nconnection: close\r\n\r\nabcdef", true);
+    expect_answer(GET10_KEEP, chunked_twice,
+                  "HTTP/1.1 200 OK\r\nx: y\r\nconnection: close\r\n\r\nabcdef", true);
 }
 
 static void answer_empty_chunked(struct rig_exchange *rec)
@@ -66,7 +73,8 @@ static void answer_empty_chunked(struct rig_exchange *rec)
 static void answer__chunked_without_bytes__has_the_last_chunk_only(void **state)
 {
     (void)state;
-    expect_answer(GET, answer_empty_chunked, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", false);
+    expect_answer(GET, answer_empty_chunked,
+                  "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", false);
 }
 
 static void answer_ok(struct rig_exchange *rec)
@@ -77,8 +85,10 @@ static void answer_ok(struct rig_exchange *rec)
 static void answer__to_http_1_0__keeps_alive_only_when_asked(void **state)
 {
     (void)state;
-    expect_answer(GET10, answer_ok, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok", true);
-    expect_answer(GET10_KEEP, answer_ok, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nok",
+    expect_answer(GET10, answer_ok,
+                  "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok", true);
+    expect_answer(GET10_KEEP, answer_ok,
+                  "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nok",
                   false);
 }
 
@@ -92,8 +102,10 @@ static void answer__client_asks_to_close__is_closed(void **state)
 static void answer__to_head__has_no_body(void **state)
 {
     (void)state;
-    expect_answer("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", answer_ok, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n", false);
-    expect_answer("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", chunked_twice, "HTTP/1.1 200 OK\r\nx: y\r\n\r\n", false);
+    expect_answer("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", answer_ok,
+                  "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n", false);
+    expect_answer("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", chunked_twice,
+                  "HTTP/1.1 200 OK\r\nx: y\r\n\r\n", false);
 }
 
 static void answer_204(struct rig_exchange *rec)
@@ -125,7 +137,8 @@ static void answer_odd_status(struct rig_exchange *rec)
 static void answer__given_twice__counts_once(void **state)
 {
     (void)state;
-    expect_answer(GET, answer_odd_status, "HTTP/1.1 529 Status\r\ncontent-length: 0\r\n\r\n", false);
+    expect_answer(GET, answer_odd_status, "HTTP/1.1 529 Status\r\ncontent-length: 0\r\n\r\n",
+                  false);
 }
 
 static void answer_many_spans(struct rig_exchange *rec)
@@ -174,7 +187,10 @@ static void answer__head_without_data__is_sent_at_the_end_of_the_round(void **st
 
 /* --- Improper ends: a client can always tell. */
 
-static void expect_abort(const char *text, void (*act)(struct rig_exchange *rec), const char *expected, bool is_reset)
+static void expect_abort(const char *text,
+                         void (*act)(struct rig_exchange *rec),
+                         const char *expected,
+                         bool is_reset)
 {
     struct loop *loop;
     struct rig_server srv;
@@ -222,7 +238,8 @@ static void abort__nothing_sent__closes_without_a_word(void **state)
 static void abort__in_a_chunked_answer__has_no_last_chunk(void **state)
 {
     (void)state;
-    expect_abort(GET, abort_in_stream, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n", false);
+    expect_abort(GET, abort_in_stream,
+                 "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n", false);
 }
 
 static void abort__answer_that_ends_with_the_connection__is_a_reset(void **state)

@@ -27,7 +27,8 @@ static void tick_due(struct loop_timer *timer)
 
 static void tick_set(struct tick *tick, struct loop *loop, char *log, char name, uint64_t at_us)
 {
-    *tick = (struct tick){.timer.fn = tick_due, .loop = loop, .log = log, .name = name};
+    *tick = (struct tick){.timer.fn = tick_due, .loop = loop, .name = name};
+    tick->log = log;
     assert_status(loop_timer_set(loop, &tick->timer, at_us), ST_OK);
 }
 

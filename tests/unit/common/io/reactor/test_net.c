@@ -34,8 +34,9 @@ static void addr__literals__parse_and_print(void **state)
 static void addr__host_names__are_not_found(void **state)
 {
     (void)state;
-    static const char *const names[] = {"localhost:80", "engine-1.example:8000", "256.1.1.1:80", ":80",
-                                        "a-name-that-is-longer-than-any-literal-address-could-be.example.org:80"};
+    static const char *const names[] = {
+        "localhost:80", "engine-1.example:8000", "256.1.1.1:80", ":80",
+        "a-name-that-is-longer-than-any-literal-address-could-be.example.org:80"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct net_addr addr;
         struct err err = {0};
@@ -49,8 +50,8 @@ static void addr__malformed__is_refused_with_words(void **state)
 {
     (void)state;
     static const struct str bad[] = {
-        {"", 0}, {"host", 4}, {"host:", 5}, {"host:x", 6}, {"host:65536", 10}, {"host:-1", 7}, {"::1:80", 6},
-        {"unix:", 5}, {"127.0.0.1\0x:80", 14}, {"unix:/a\0b", 9}};
+        {"", 0},        {"host", 4},   {"host:", 5}, {"host:x", 6},           {"host:65536", 10},
+        {"host:-1", 7}, {"::1:80", 6}, {"unix:", 5}, {"127.0.0.1\0x:80", 14}, {"unix:/a\0b", 9}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct net_addr addr;
         struct err err = {0};

@@ -4,7 +4,8 @@
 #include "common/io/reactor/resolve.h"
 
 /* Waits for the first look-up. */
-static enum status answer_of(struct resolve_name *name, struct net_addr addrs[RESOLVE_ADDRS_MAX], size_t *ret_count)
+static enum status
+answer_of(struct resolve_name *name, struct net_addr addrs[RESOLVE_ADDRS_MAX], size_t *ret_count)
 {
     struct loop *loop = rig_loop();
     enum status st = ST_AGAIN;

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small gateway in one loop: clients that send, read, leave as the dice fall; a front that relays each request over the
- * HTTP client with back-pressure; a back that answers in every manner. Whatever happens, each exchange closes once, each
- * call ends once or is cancelled, and nothing is left when the clients are gone. */
+/* A small gateway in one loop: clients that send, read, leave as the dice fall; a front that relays
+ * each request over the HTTP client with back-pressure; a back that answers in every manner.
+ * Whatever happens, each exchange closes once, each call ends once or is cancelled, and nothing is
+ * left when the clients are gone. */
 #include "tests/unit/common/io/reactor/rig.h"
 
 #include "common/base/rng.h"
 
 #include <stdio.h>
 
-enum { CLIENTS = 24, ROUNDS = 6000, ZEROS_BYTES = 262144, LIMIT_BYTES = 65536, FRONT_REQUEST_BYTES = 160 };
+enum {
+    CLIENTS = 24,
+    ROUNDS = 6000,
+    ZEROS_BYTES = 262144,
+    LIMIT_BYTES = 65536,
+    FRONT_REQUEST_BYTES = 160
+};
 
 static char zeros[ZEROS_BYTES];
 
@@ -42,7 +49,8 @@ struct back {
 static void back_answer(struct back *back)
 {
     struct storm *storm = back->storm;
-    struct iovec iov = {zeros, dice(storm, 4) == 0 ? dice(storm, ZEROS_BYTES) : 1 + dice(storm, 100)};
+    struct iovec iov = {zeros,
+                        dice(storm, 4) == 0 ? dice(storm, ZEROS_BYTES) : 1 + dice(storm, 100)};
     uint64_t how = dice(storm, 12);
     if (how == 0) {
         return; /* never */
@@ -50,7 +58,8 @@ static void back_answer(struct back *back)
     if (how == 1) {
         http_respond_abort(back->ex);
     } else if (how < 6) {
-        http_respond(back->ex, how == 2 ? 204 : 200, STR(""), how == 2 ? STR("") : (struct str){zeros, iov.iov_len});
+        http_respond(back->ex, how == 2 ? 204 : 200, STR(""),
+                     how == 2 ? STR("") : (struct str){zeros, iov.iov_len});
     } else {
         http_respond_begin(back->ex, 200, STR(""), -1);
         for (uint64_t i = dice(storm, 6); i > 0 && !http_respond_is_full(back->ex); i--) {
@@ -85,7 +94,8 @@ static void back_close(void *ctx, enum http_close why)
 
 static void back_request(void *ctx, struct http_exchange *ex)
 {
-    static const struct http_exchange_ops ops = {.on_end = back_end, .on_drain = back_drain, .on_close = back_close};
+    static const struct http_exchange_ops ops = {
+        .on_end = back_end, .on_drain = back_drain, .on_close = back_close};
     struct storm *storm = ctx;
     struct back *back = calloc(1, sizeof(*back));
     assert_non_null(back);
@@ -151,7 +161,8 @@ static void relay_fail(void *ctx, enum http_fail why)
 
 static void relay_start(struct relay *relay)
 {
-    static const struct http_call_ops ops = {.on_head = relay_head, .on_data = relay_data, .on_fail = relay_fail};
+    static const struct http_call_ops ops = {
+        .on_head = relay_head, .on_data = relay_data, .on_fail = relay_fail};
     struct http_request req = {.head = str_of(relay->head), .body_count = 1};
     req.body[0] = (struct iovec){relay->body.p, relay->body.len};
     assert_status(http_call_start(relay->storm->ep, &req, &ops, relay, &relay->call), ST_OK);
@@ -166,7 +177,8 @@ static void relay_body(void *ctx, const char *data, size_t len)
 static void relay_end(void *ctx)
 {
     struct relay *relay = ctx;
-    snprintf(relay->head, sizeof(relay->head), "POST / HTTP/1.1\r\nhost: b\r\ncontent-length: %zu\r\n\r\n", relay->body.len);
+    snprintf(relay->head, sizeof(relay->head),
+             "POST / HTTP/1.1\r\nhost: b\r\ncontent-length: %zu\r\n\r\n", relay->body.len);
     relay_start(relay);
 }
 
@@ -192,8 +204,10 @@ static void relay_close(void *ctx, enum http_close why)
 
 static void front_request(void *ctx, struct http_exchange *ex)
 {
-    static const struct http_exchange_ops ops = {
-        .on_body = relay_body, .on_end = relay_end, .on_drain = relay_drain, .on_close = relay_close};
+    static const struct http_exchange_ops ops = {.on_body = relay_body,
+                                                 .on_end = relay_end,
+                                                 .on_drain = relay_drain,
+                                                 .on_close = relay_close};
     struct storm *storm = ctx;
     struct relay *relay = calloc(1, sizeof(*relay));
     assert_non_null(relay);
@@ -205,7 +219,8 @@ static void front_request(void *ctx, struct http_exchange *ex)
     http_exchange_take(ex, &ops, relay);
 }
 
-static size_t error_body(void *ctx, int status, const char *code, const char *text, char *out, size_t cap)
+static size_t
+error_body(void *ctx, int status, const char *code, const char *text, char *out, size_t cap)
 {
     (void)ctx;
     (void)text;
@@ -250,7 +265,8 @@ static void client_step(struct storm *storm, struct peer *peer)
     }
 }
 
-static struct http_server *open_server(struct storm *storm, struct net_addr *ret_addr, const struct http_server_ops *ops)
+static struct http_server *
+open_server(struct storm *storm, struct net_addr *ret_addr, const struct http_server_ops *ops)
 {
     struct http_limits limits = rig_server_limits();
     struct http_server *server = NULL;
@@ -264,8 +280,10 @@ static struct http_server *open_server(struct storm *storm, struct net_addr *ret
 
 static void storm_run(uint64_t seed)
 {
-    static const struct http_server_ops front_ops = {.on_request = front_request, .error_body = error_body};
-    static const struct http_server_ops back_ops = {.on_request = back_request, .error_body = error_body};
+    static const struct http_server_ops front_ops = {.on_request = front_request,
+                                                     .error_body = error_body};
+    static const struct http_server_ops back_ops = {.on_request = back_request,
+                                                    .error_body = error_body};
     struct storm storm = {.loop = rig_loop()};
     struct net_addr back_addr;
     struct peer peers[CLIENTS];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both sides over TLS in one loop. SIGPIPE keeps its default action here: a write that raises it ends the test. */
+/* Both sides over TLS in one loop. SIGPIPE keeps its default action here: a write that raises it
+ * ends the test. */
 #include "tests/unit/common/io/reactor/cert.h"
 #include "tests/unit/common/io/reactor/rig.h"
 
@@ -38,7 +39,8 @@ static void duo_open(struct duo *duo)
     memset(duo, 0, sizeof(*duo));
     duo->loop = rig_loop();
     cert_make(&duo->cert, "DNS:localhost,IP:127.0.0.1");
-    assert_status(tls_server_new(&duo->server_tls, duo->cert.cert_file, duo->cert.key_file, &err), ST_OK);
+    assert_status(tls_server_new(&duo->server_tls, duo->cert.cert_file, duo->cert.key_file, &err),
+                  ST_OK);
     assert_status(tls_client_new(&duo->client_tls, duo->cert.cert_file, true, &err), ST_OK);
     rig_server_open_tls(&duo->srv, duo->loop, duo->server_tls);
     duo->client = rig_client(duo->loop, NULL);
@@ -135,7 +137,8 @@ static void answer__paused_at_each_piece__comes_whole(void **state)
     duo.srv.on_end = rig_answer_echo;
     duo.call.on_data = pause_often;
     rig_call_post(&duo.call, duo.loop, duo.ep, body, BODY_BYTES);
-    UNTIL(duo.loop, (duo.call.call != NULL ? http_call_resume(duo.call.call) : (void)0, rig_call_is_over(&duo.call)));
+    UNTIL(duo.loop, (duo.call.call != NULL ? http_call_resume(duo.call.call) : (void)0,
+                     rig_call_is_over(&duo.call)));
     assert_int_equal(duo.call.body.len, BODY_BYTES + 5);
     assert_true(duo.call.data_count > 10);
     free(body);

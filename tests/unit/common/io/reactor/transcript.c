@@ -25,8 +25,9 @@ static bool on_head(struct http_parser *parser)
     struct transcript *script = owner(parser);
     const struct http_head *head = &parser->head;
     script->head_count++;
-    need(buf_add_fmt(&script->text, "head method=%d status=%d minor=%d length=%lld target=", head->method, head->status,
-                     head->minor, (long long)http_parser_content_length(parser)));
+    need(buf_add_fmt(&script->text,
+                     "head method=%d status=%d minor=%d length=%lld target=", head->method,
+                     head->status, head->minor, (long long)http_parser_content_length(parser)));
     if (head->target_len > 0) {
         add(script, http_head_target(head));
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What http_parser makes of a byte stream, as text that two ways of cutting the stream can be compared by: heads, whole
- * bodies, where each message ends, whether the stream was refused. Used by the unit test and the fuzzer.
- * THREAD: one. */
+/* What http_parser makes of a byte stream, as text that two ways of cutting the stream can be
+ * compared by: heads, whole bodies, where each message ends, whether the stream was refused. Used
+ * by the unit test and the fuzzer. THREAD: one. */
 #ifndef TESTS_UNIT_COMMON_IO_REACTOR_TRANSCRIPT_H
 #define TESTS_UNIT_COMMON_IO_REACTOR_TRANSCRIPT_H
 
@@ -9,11 +9,11 @@
 
 struct transcript {
     struct http_parser parser;
-    struct buf text;            /* the transcript; NUL-terminated by transcript_end */
-    struct buf body;            /* of the message in progress */
+    struct buf text; /* the transcript; NUL-terminated by transcript_end */
+    struct buf body; /* of the message in progress */
     enum http_parse_error error;
-    uint32_t message_count;     /* complete ones */
-    uint32_t head_count;        /* 1xx included */
+    uint32_t message_count; /* complete ones */
+    uint32_t head_count;    /* 1xx included */
 };
 
 void transcript_start(struct transcript *script, bool is_response, bool is_head_request);

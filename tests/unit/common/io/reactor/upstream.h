@@ -11,8 +11,8 @@ struct upstream {
     struct http_client *client;
     struct http_endpoint *ep;
     struct net_addr addr;
-    int fd;                /* listens */
-    struct peer peer;      /* the connection accepted last by upstream_take */
+    int fd;           /* listens */
+    struct peer peer; /* the connection accepted last by upstream_take */
     struct rig_call call;
 };
 
