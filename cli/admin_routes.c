@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: health and readiness from published atomics; everything else is a question to the core, answered by ticket from
- * the core's thread. Failures: a core that has not ticked for 2 s fails /health; a full mailbox is 503. */
+/* Happy path: health and readiness from published atomics; everything else is a question to the
+ * core, answered by ticket from the core's thread. Failures: a core that has not ticked for 2 s
+ * fails /health; a full mailbox is 503. */
 #include "cli/admin_routes.h"
 
 #include "common/base/json.h"
@@ -19,7 +20,8 @@ enum { TICK_LATE_US = 2000000 };
 /* One server per process: the handlers' context. */
 struct admin_ctx {
     struct hub *hub;
-    _Atomic(struct admin *) admin;   /* set once admin_start has returned; its thread runs a little earlier */
+    _Atomic(struct admin *)
+        admin; /* set once admin_start has returned; its thread runs a little earlier */
 };
 
 /* A question on its way. */
@@ -61,7 +63,9 @@ static void done(void *ctx, enum status st, const struct err *err, struct buf *o
     mem_free(mem_heap(), pending, sizeof(*pending));
 }
 
-static enum admin_verdict ask(struct admin_ctx *ctx, const struct admin_req *req, const struct hub_question *question,
+static enum admin_verdict ask(struct admin_ctx *ctx,
+                              const struct admin_req *req,
+                              const struct hub_question *question,
                               struct admin_resp *resp)
 {
     struct err err = {0};
@@ -108,7 +112,8 @@ static enum admin_verdict on_ready(void *ctx, const struct admin_req *req, struc
     return ADMIN_NOW;
 }
 
-static enum admin_verdict on_metrics(void *ctx, const struct admin_req *req, struct admin_resp *resp)
+static enum admin_verdict
+on_metrics(void *ctx, const struct admin_req *req, struct admin_resp *resp)
 {
     struct hub_question question = {.kind = HUB_ASK_METRICS};
     return ask(ctx, req, &question, resp);
@@ -120,19 +125,22 @@ static enum admin_verdict on_status(void *ctx, const struct admin_req *req, stru
     return ask(ctx, req, &question, resp);
 }
 
-static enum admin_verdict on_engines(void *ctx, const struct admin_req *req, struct admin_resp *resp)
+static enum admin_verdict
+on_engines(void *ctx, const struct admin_req *req, struct admin_resp *resp)
 {
     struct hub_question question = {.kind = HUB_ASK_ENGINES};
     return ask(ctx, req, &question, resp);
 }
 
-static enum admin_verdict on_sessions(void *ctx, const struct admin_req *req, struct admin_resp *resp)
+static enum admin_verdict
+on_sessions(void *ctx, const struct admin_req *req, struct admin_resp *resp)
 {
     struct hub_question question = {.kind = HUB_ASK_SESSIONS};
     return ask(ctx, req, &question, resp);
 }
 
-static enum admin_verdict on_receipt(void *ctx, const struct admin_req *req, struct admin_resp *resp)
+static enum admin_verdict
+on_receipt(void *ctx, const struct admin_req *req, struct admin_resp *resp)
 {
     struct hub_question question = {.kind = HUB_ASK_RECEIPT, .text = req->tail};
     return ask(ctx, req, &question, resp);
@@ -149,7 +157,8 @@ static enum admin_verdict on_drain(void *ctx, const struct admin_req *req, struc
 {
     (void)ctx;
     (void)req;
-    if (kill(getpid(), SIGUSR1) != 0 || buf_add_str(&resp->body, STR("{\"status\":\"draining\"}")) != ST_OK) {
+    if (kill(getpid(), SIGUSR1) != 0 ||
+        buf_add_str(&resp->body, STR("{\"status\":\"draining\"}")) != ST_OK) {
         admin_resp_error(resp, 500, "internal", "cannot drain");
     }
     return ADMIN_NOW;
@@ -182,8 +191,9 @@ static enum admin_verdict on_add(void *ctx, const struct admin_req *req, struct 
     char name[64];
     yyjson_doc *doc = req->body.len == 0 ? NULL : yyjson_read(req->body.p, req->body.len, 0);
     yyjson_val *root = yyjson_doc_get_root(doc);
-    enum status st = !yyjson_is_obj(root) ? err_set(&err, ST_INVAL, "a JSON object with \"url\" is expected")
-                                          : read_engine(root, url, name, &err);
+    enum status st = !yyjson_is_obj(root)
+                         ? err_set(&err, ST_INVAL, "a JSON object with \"url\" is expected")
+                         : read_engine(root, url, name, &err);
     yyjson_doc_free(doc);
     if (st != ST_OK) {
         fill_error(resp, st, &err);
@@ -194,7 +204,8 @@ static enum admin_verdict on_add(void *ctx, const struct admin_req *req, struct 
     return ask(ctx, req, &question, resp);
 }
 
-enum status admin_routes_start(struct admin **ret, const struct config *cfg, struct hub *hub, struct err *err)
+enum status
+admin_routes_start(struct admin **ret, const struct config *cfg, struct hub *hub, struct err *err)
 {
     static struct admin_ctx ctx;
     static const struct admin_route routes[] = {
@@ -210,10 +221,12 @@ enum status admin_routes_start(struct admin **ret, const struct config *cfg, str
         {"GET", "/saga/v1/receipts/", false, on_receipt, &ctx},
     };
     char key[SECRET_BYTES] = "";
-    struct admin_config admin = {.routes = routes, .route_count = sizeof(routes) / sizeof(routes[0])};
+    struct admin_config admin = {.routes = routes,
+                                 .route_count = sizeof(routes) / sizeof(routes[0])};
     enum status st = net_addr_parse(str_of(cfg->admin_listen), &admin.listen, err);
     if (st == ST_NOTFOUND) {
-        st = err_set(err, ST_INVAL, "admin.listen %s: an address is expected, not a host name", cfg->admin_listen);
+        st = err_set(err, ST_INVAL, "admin.listen %s: an address is expected, not a host name",
+                     cfg->admin_listen);
     }
     if (st == ST_OK && cfg->admin_key_file[0] != '\0') {
         st = secret_read(cfg->admin_key_file, key, err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path, one loop: a gateway posts an event, the cores run at once, what they want is queued and done at the end of the
- * round. More loops: events travel as copies to the core's loop, commands back to each gateway's.
- * Failures: a full mailbox or no memory: a step that arrives is refused there and then; mailboxes are sized so that the later
- * events of accepted steps always fit. */
+/* Happy path, one loop: a gateway posts an event, the cores run at once, what they want is queued
+ * and done at the end of the round. More loops: events travel as copies to the core's loop,
+ * commands back to each gateway's. Failures: a full mailbox or no memory: a step that arrives is
+ * refused there and then; mailboxes are sized so that the later events of accepted steps always
+ * fit. */
 #include "cli/hub.h"
 #include "cli/hub_inside.h"
 
@@ -59,7 +60,8 @@ static void tick(struct loop_timer *timer)
         hub_publish(hub); /* breakers open and close between probes */
     }
     log_flush(now_us, false);
-    status_ignore(loop_timer_set(hub->loop, timer, now_us + TICK_US), "the timer was just in the heap");
+    status_ignore(loop_timer_set(hub->loop, timer, now_us + TICK_US),
+                  "the timer was just in the heap");
 }
 
 static void inbox_ready(struct loop_source *src, uint32_t events)
@@ -88,7 +90,8 @@ static void apply_config(struct hub *hub, const struct config *cfg)
     agent_core_set_limits(hub->agent, &agent);
 }
 
-enum status hub_new(struct hub **ret, struct loop *loop, bool is_inline, const struct config *cfg, struct err *err)
+enum status hub_new(
+    struct hub **ret, struct loop *loop, bool is_inline, const struct config *cfg, struct err *err)
 {
     struct hub *hub = mem_calloc(mem_heap(), 1, sizeof(*hub));
     if (hub == NULL) {
@@ -109,7 +112,8 @@ enum status hub_new(struct hub **ret, struct loop *loop, bool is_inline, const s
         st = agent_core_new(&hub->agent, mem_heap(), &agent);
     }
     if (st == ST_OK) {
-        st = mailbox_new(mem_heap(), sizeof(struct hub_msg), is_inline ? MAILBOX_SPARE : cap, &hub->inbox);
+        st = mailbox_new(mem_heap(), sizeof(struct hub_msg), is_inline ? MAILBOX_SPARE : cap,
+                         &hub->inbox);
     }
     if (st == ST_OK) {
         hub->inbox_source.fd = mailbox_fd(hub->inbox);
@@ -128,7 +132,8 @@ enum status hub_new(struct hub **ret, struct loop *loop, bool is_inline, const s
     }
     if (st != ST_OK) {
         hub_free(hub);
-        return err == NULL || err->status != ST_OK ? st : err_set(err, st, "hub: %s", status_text(st));
+        return err == NULL || err->status != ST_OK ? st
+                                                   : err_set(err, st, "hub: %s", status_text(st));
     }
     *ret = hub;
     return ST_OK;
@@ -178,12 +183,15 @@ void hub_free(struct hub *hub)
     coord_core_free(hub->coord);
     agent_core_free(hub->agent);
     if (hub->record != NULL) {
-        fclose(hub->record);
+        if (fclose(hub->record) != 0) {
+            log_error("hub", "the event record is not complete");
+        }
     }
     mem_free(mem_heap(), hub, sizeof(*hub));
 }
 
-/* A gateway of another loop: the event travels. A step that cannot is refused by a command from here. */
+/* A gateway of another loop: the event travels. A step that cannot is refused by a command from
+ * here. */
 static void post_copy(struct hub_lane *lane, const struct coord_event *ev)
 {
     struct hub_msg msg = {0};
@@ -193,8 +201,9 @@ static void post_copy(struct hub_lane *lane, const struct coord_event *ev)
     }
     mem_free(mem_heap(), msg.event, msg.event_bytes);
     if (ev->kind == COORD_EV_STEP_ARRIVED) {
-        struct hub_cmd cmd = {
-            .kind = HUB_CMD_REFUSE, .req = ev->u.arrived.req, .refusal = {.why = COORD_REFUSE_LIMIT}};
+        struct hub_cmd cmd = {.kind = HUB_CMD_REFUSE,
+                              .req = ev->u.arrived.req,
+                              .refusal = {.why = COORD_REFUSE_LIMIT}};
         hub_send(lane->hub, lane->idx, &cmd);
     } else {
         log_error("hub", "event lost: mailbox full or no memory event=%d", (int)ev->kind);

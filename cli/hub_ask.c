@@ -10,8 +10,6 @@
 #include "common/rt/metric.h"
 #include "common/rt/secret.h"
 
-
-
 enum { ANSWER_MAX = 1 << 24, SESSION_ROWS = 1000 };
 
 static void ask_free(struct hub_ask_state *ask)
@@ -22,7 +20,8 @@ static void ask_free(struct hub_ask_state *ask)
 }
 
 /* An engine entry of its own from a configured one; reads the key file. */
-static enum status engine_new(const struct config_engine *from, struct hub_engine **ret, struct err *err)
+static enum status
+engine_new(const struct config_engine *from, struct hub_engine **ret, struct err *err)
 {
     struct hub_engine *engine = mem_calloc(mem_heap(), 1, sizeof(*engine));
     if (engine == NULL) {
@@ -36,7 +35,8 @@ static enum status engine_new(const struct config_engine *from, struct hub_engin
     engine->cfg.name = engine->name;
     engine->cfg.url = engine->url;
     engine->cfg.api_key_file = engine->key_file;
-    enum status st = engine->key_file[0] == '\0' ? ST_OK : secret_read(engine->key_file, engine->key, err);
+    enum status st =
+        engine->key_file[0] == '\0' ? ST_OK : secret_read(engine->key_file, engine->key, err);
     if (st != ST_OK) {
         hub_engine_unref(engine);
         return st;
@@ -64,7 +64,8 @@ static enum status give_tls(struct hub *hub, struct hub_engine *engine, struct e
     }
     enum status st = ST_OK;
     if (hub->tls == NULL) {
-        st = tls_client_new(&hub->tls, hub->cfg->tls_upstream_ca_file, hub->cfg->tls_upstream_verify, err);
+        st = tls_client_new(&hub->tls, hub->cfg->tls_upstream_ca_file,
+                            hub->cfg->tls_upstream_verify, err);
     }
     engine->tls = hub->tls;
     return st;
@@ -87,8 +88,10 @@ static enum status add_engine(struct hub *hub, struct hub_engine *engine, struct
         return st;
     }
     struct hub_engine **grown =
-        hub->engine_count < hub->engine_cap ? hub->engines : mem_resize(mem_heap(), hub->engines, hub->engine_cap * sizeof(*grown),
-                                            (hub->engine_count + 1) * sizeof(*grown));
+        hub->engine_count < hub->engine_cap
+            ? hub->engines
+            : mem_resize(mem_heap(), hub->engines, hub->engine_cap * sizeof(struct hub_engine *),
+                         (hub->engine_count + 1) * sizeof(struct hub_engine *));
     if (grown == NULL) {
         return err_set(err, ST_NOMEM, "engine table");
     }
@@ -102,13 +105,14 @@ static enum status add_engine(struct hub *hub, struct hub_engine *engine, struct
         atomic_fetch_add(&engine->refs, 1);
         hub_send(hub, i, &cmd);
     }
-    uint64_t slots = engine->cfg.max_running > 0 ? engine->cfg.max_running : hub->cfg->routing_engine_slots;
+    uint64_t slots =
+        engine->cfg.max_running > 0 ? engine->cfg.max_running : hub->cfg->routing_engine_slots;
     struct coord_event ev = {.kind = COORD_EV_ENGINE_ADDED};
     ev.u.engine_added = (struct coord_engine_added){
         .engine = engine->id, .name = str_of(engine->name), .max_running = (uint32_t)slots};
     hub_handle(hub, &ev);
-    log_info("hub", "engine added name=%s url=%s slots=%llu", engine->name, log_quote(str_of(engine->url)).text,
-             (unsigned long long)slots);
+    log_info("hub", "engine added name=%s url=%s slots=%llu", engine->name,
+             log_quote(str_of(engine->url)).text, (unsigned long long)slots);
     return ST_OK;
 }
 
@@ -136,7 +140,8 @@ static enum status write_engine(const struct hub *hub, yyjson_val *engine, struc
 {
     struct str name = {0};
     uint32_t at = 0;
-    const struct hub_engine *entry = json_get_str(engine, "name", &name) ? find_engine(hub, name, &at) : NULL;
+    const struct hub_engine *entry =
+        json_get_str(engine, "name", &name) ? find_engine(hub, name, &at) : NULL;
     enum status st = json_add_val(out, engine);
     if (st != ST_OK || entry == NULL) {
         return st;
@@ -162,7 +167,8 @@ static enum status write_engines(const struct hub *hub, struct buf *out)
     if (st == ST_OK) {
         st = doc == NULL ? ST_NOMEM : buf_add_str(out, STR("["));
     }
-    yyjson_arr_foreach(yyjson_doc_get_root(doc), idx, max, engine) {
+    yyjson_arr_foreach(yyjson_doc_get_root(doc), idx, max, engine)
+    {
         if (st == ST_OK && idx > 0) {
             st = buf_add_str(out, STR(","));
         }
@@ -179,10 +185,13 @@ static enum status write_status(const struct hub *hub, struct buf *out)
 {
     const struct coord_counters *counters = coord_core_counters(hub->coord);
     enum status st = buf_add_fmt(
-        out, "{\"in_flight\":%u,\"ready\":%s,\"connections\":%llu,\"sessions\":%u,\"steps\":%llu,\"retries\":%llu,\"engines\":",
+        out,
+        "{\"in_flight\":%u,\"ready\":%s,\"connections\":%llu,\"sessions\":%u,\"steps\":%llu,"
+        "\"retries\":%llu,\"engines\":",
         coord_core_in_flight(hub->coord), coord_core_is_ready(hub->coord) ? "true" : "false",
-        (unsigned long long)metric_read(METRIC_CONNECTIONS, METRIC_SIDE_CLIENT, 0), coord_core_session_count(hub->coord),
-        (unsigned long long)counters->steps_arrived, (unsigned long long)counters->retries);
+        (unsigned long long)metric_read(METRIC_CONNECTIONS, METRIC_SIDE_CLIENT, 0),
+        coord_core_session_count(hub->coord), (unsigned long long)counters->steps_arrived,
+        (unsigned long long)counters->retries);
     if (st == ST_OK) {
         st = write_engines(hub, out);
     }
@@ -208,7 +217,8 @@ static void count_engines(const struct hub *hub)
     yyjson_val *engine = NULL;
     size_t idx = 0;
     size_t max = 0;
-    yyjson_arr_foreach(yyjson_doc_get_root(doc), idx, max, engine) {
+    yyjson_arr_foreach(yyjson_doc_get_root(doc), idx, max, engine)
+    {
         struct str state = {0};
         if (json_get_str(engine, "state", &state)) {
             counts[health_of(state)]++;
@@ -258,7 +268,10 @@ static void to_all(struct hub *hub, enum hub_cmd_kind kind, const struct config 
     }
 }
 
-static enum status answer(struct hub *hub, const struct hub_question *question, struct hub_engine *engine, struct buf *out,
+static enum status answer(struct hub *hub,
+                          const struct hub_question *question,
+                          struct hub_engine *engine,
+                          struct buf *out,
                           struct err *err)
 {
     uint64_t now_us = loop_now_us(hub->loop);
@@ -290,7 +303,8 @@ static enum status answer(struct hub *hub, const struct hub_question *question, 
     return ST_INVAL;
 }
 
-enum status hub_answer(struct hub *hub, const struct hub_question *question, struct buf *out, struct err *err)
+enum status
+hub_answer(struct hub *hub, const struct hub_question *question, struct buf *out, struct err *err)
 {
     struct hub_engine *engine = NULL;
     enum status st = question->engine == NULL ? ST_OK : engine_new(question->engine, &engine, err);
@@ -320,7 +334,11 @@ void hub_drop_ask(struct hub_ask_state *ask)
     ask_free(ask);
 }
 
-enum status hub_ask(struct hub *hub, const struct hub_question *question, hub_done_fn done, void *ctx, struct err *err)
+enum status hub_ask(struct hub *hub,
+                    const struct hub_question *question,
+                    hub_done_fn done,
+                    void *ctx,
+                    struct err *err)
 {
     struct hub_ask_state *ask = mem_calloc(mem_heap(), 1, sizeof(*ask));
     if (ask == NULL) {
@@ -333,7 +351,8 @@ enum status hub_ask(struct hub *hub, const struct hub_question *question, hub_do
     str_copy(ask->text, sizeof(ask->text), question->text);
     ask->question.text = str_of(ask->text);
     ask->question.engine = NULL;
-    enum status st = question->engine == NULL ? ST_OK : engine_new(question->engine, &ask->engine, err);
+    enum status st =
+        question->engine == NULL ? ST_OK : engine_new(question->engine, &ask->engine, err);
     struct hub_msg msg = {.ask = ask};
     if (st == ST_OK && mailbox_post(hub->inbox, &msg) != ST_OK) {
         st = err_set(err, ST_BUSY, "the core is too busy to answer");

@@ -4,7 +4,6 @@
 #include "common/base/hash.h"
 #include "common/rt/log.h"
 
-
 enum { MODELS_BYTES = 1 << 20 };
 
 void hub_engine_unref(struct hub_engine *engine)
@@ -36,8 +35,10 @@ void hub_cmd_drop(struct hub_cmd *cmd)
 static void add_engine(struct front *front, const struct hub_cmd *cmd)
 {
     struct err err = {0};
-    if (front_add_engine(front, cmd->engine, &cmd->entry->cfg, cmd->entry->key, cmd->entry->tls, &err) != ST_OK) {
-        log_error("hub", "engine cannot be used name=%s why=%s", cmd->entry->name, log_quote(str_of(err.text)).text);
+    if (front_add_engine(front, cmd->engine, &cmd->entry->cfg, cmd->entry->key, cmd->entry->tls,
+                         &err) != ST_OK) {
+        log_error("hub", "engine cannot be used name=%s why=%s", cmd->entry->name,
+                  log_quote(str_of(err.text)).text);
     }
 }
 
@@ -82,7 +83,8 @@ static void queue_inline(struct hub *hub, const struct hub_cmd *cmd)
 {
     if (hub->queue_count == hub->queue_cap) {
         uint32_t cap = hub->queue_cap == 0 ? 64 : hub->queue_cap * 2;
-        struct hub_cmd *grown = mem_resize(mem_heap(), hub->queue, hub->queue_cap * sizeof(*grown), cap * sizeof(*grown));
+        struct hub_cmd *grown = mem_resize(mem_heap(), hub->queue, hub->queue_cap * sizeof(*grown),
+                                           cap * sizeof(*grown));
         if (grown == NULL) {
             log_error("hub", "out of memory: a command is lost");
             struct hub_cmd lost = *cmd;
@@ -125,7 +127,8 @@ void hub_publish(struct hub *hub)
     if (coord_core_write_models(hub->coord, &json) == ST_OK && buf_add(&json, "", 1) == ST_OK &&
         has_news(hub, &json, is_ready)) {
         for (uint32_t i = 0; i < hub->lane_count; i++) {
-            struct hub_cmd cmd = {.kind = HUB_CMD_MODELS, .flag = is_ready, .text = hub_text_copy(json.p)};
+            struct hub_cmd cmd = {
+                .kind = HUB_CMD_MODELS, .flag = is_ready, .text = hub_text_copy(json.p)};
             if (cmd.text.p != NULL) {
                 hub_send(hub, i, &cmd);
             }

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event in -> coordinator core -> effects: SUBMIT and WITHDRAW and SETTLED go to the node core, whose own effects go to the
- * gateway (START) or come back as events (STARTED, NODE_REFUSED). The recursion is bounded: a refused step is submitted
- * elsewhere at most once per engine. */
+/* Event in -> coordinator core -> effects: SUBMIT and WITHDRAW and SETTLED go to the node core,
+ * whose own effects go to the gateway (START) or come back as events (STARTED, NODE_REFUSED). The
+ * recursion is bounded: a refused step is submitted elsewhere at most once per engine. */
 #include "cli/hub_inside.h"
 
 #include "common/rt/log.h"
 #include "coordinator/core/receipt.h"
 #include "coordinator/core/record.h"
 
-
 enum { EFFECTS_MAX = 64, RECORD_MAX = 1 << 20 };
 
 static void to_agent(struct hub *hub, const struct agent_event *ev);
 
-/* Tells the gateway where a step goes. Copies what the effect borrows, so it comes before any further core step. */
+/* Tells the gateway where a step goes. Copies what the effect borrows, so it comes before any
+ * further core step. */
 static void tell_placed(struct hub *hub, const struct coord_effect *effect)
 {
     struct request_id req = effect->u.submit.req;
-    struct hub_cmd cmd = {.kind = HUB_CMD_PLACED, .req = req, .text = hub_text_copy(effect->u.submit.session)};
+    struct hub_cmd cmd = {
+        .kind = HUB_CMD_PLACED, .req = req, .text = hub_text_copy(effect->u.submit.session)};
     if ((req.v & FRONT_WANTS_RECEIPT) != 0 && effect->u.submit.receipt != NULL) {
         char receipt[COORD_RECEIPT_HEADER_BYTES + 1];
         coord_receipt_write_short(effect->u.submit.receipt, receipt, sizeof(receipt));
@@ -69,8 +70,9 @@ static void carry_out(struct hub *hub, const struct coord_effect *effect)
         to_agent(hub, &ev);
         break;
     case COORD_EF_PROBE: {
-        struct hub_cmd cmd = {
-            .kind = HUB_CMD_PROBE, .engine = effect->u.probe.engine, .flag = effect->u.probe.wants_models};
+        struct hub_cmd cmd = {.kind = HUB_CMD_PROBE,
+                              .engine = effect->u.probe.engine,
+                              .flag = effect->u.probe.wants_models};
         hub_send(hub, 0, &cmd);
         break;
     }
@@ -80,12 +82,14 @@ static void carry_out(struct hub *hub, const struct coord_effect *effect)
 /* A step that the core has no memory for is refused here. */
 static void refuse_for_memory(struct hub *hub, struct request_id req)
 {
-    struct hub_cmd cmd = {.kind = HUB_CMD_REFUSE, .req = req, .refusal = {.why = COORD_REFUSE_LIMIT}};
+    struct hub_cmd cmd = {
+        .kind = HUB_CMD_REFUSE, .req = req, .refusal = {.why = COORD_REFUSE_LIMIT}};
     hub_send(hub, front_loop_of(req), &cmd);
 }
 
 /* Writes the event and what came of it, for replay (record_events). */
-static void record(struct hub *hub, const struct coord_event *ev, const struct coord_effects *effects)
+static void
+record(struct hub *hub, const struct coord_event *ev, const struct coord_effects *effects)
 {
     struct buf line;
     buf_init(&line, mem_heap(), RECORD_MAX);
@@ -99,7 +103,8 @@ static void record(struct hub *hub, const struct coord_event *ev, const struct c
     buf_fini(&line);
 }
 
-/* Effects are copied, and what they borrow is used up first: carrying them out may run the core again, which reuses both. */
+/* Effects are copied, and what they borrow is used up first: carrying them out may run the core
+ * again, which reuses both. */
 static void to_coord(struct hub *hub, const struct coord_event *ev)
 {
     const struct coord_effects *effects = NULL;
@@ -140,8 +145,10 @@ static void to_coord(struct hub *hub, const struct coord_event *ev)
 
 static void start(struct hub *hub, const struct agent_effect *effect)
 {
-    struct hub_cmd cmd = {
-        .kind = HUB_CMD_START, .req = effect->req, .engine = effect->engine, .attempt = effect->attempt};
+    struct hub_cmd cmd = {.kind = HUB_CMD_START,
+                          .req = effect->req,
+                          .engine = effect->engine,
+                          .attempt = effect->attempt};
     hub_send(hub, front_loop_of(effect->req), &cmd);
     struct coord_event ev = {.kind = COORD_EV_STEP_STARTED};
     ev.u.started.req = effect->req;
@@ -164,7 +171,8 @@ static void to_agent(struct hub *hub, const struct agent_event *ev)
     if (agent_core_step(hub->agent, ev, loop_now_us(hub->loop), &effects) != ST_OK) {
         log_error("hub", "out of memory in the node core event=%d", (int)ev->kind);
         if (ev->kind == AGENT_EV_SUBMIT) {
-            struct agent_effect full = {.kind = AGENT_EF_REFUSE, .req = ev->req, .attempt = ev->attempt};
+            struct agent_effect full = {
+                .kind = AGENT_EF_REFUSE, .req = ev->req, .attempt = ev->attempt};
             node_refused(hub, &full);
         }
         return;
@@ -198,7 +206,8 @@ static void to_agent(struct hub *hub, const struct agent_event *ev)
 static void after_probe(struct hub *hub, const struct coord_engine_probed *probed)
 {
     for (uint32_t i = 0; i < hub->lane_count; i++) {
-        struct hub_cmd cmd = {.kind = HUB_CMD_KIND, .engine = probed->engine, .engine_kind = probed->kind};
+        struct hub_cmd cmd = {
+            .kind = HUB_CMD_KIND, .engine = probed->engine, .engine_kind = probed->kind};
         hub_send(hub, i, &cmd);
     }
     hub_publish(hub);
@@ -218,7 +227,8 @@ void hub_handle(struct hub *hub, const struct coord_event *ev)
     }
     to_coord(hub, ev);
     if (ev->kind == COORD_EV_ENGINE_REMOVED) {
-        struct agent_event gone = {.kind = AGENT_EV_ENGINE_REMOVED, .engine = ev->u.engine_removed.engine};
+        struct agent_event gone = {.kind = AGENT_EV_ENGINE_REMOVED,
+                                   .engine = ev->u.engine_removed.engine};
         to_agent(hub, &gone);
         hub_publish(hub);
     } else if (ev->kind == COORD_EV_ENGINE_PROBED) {

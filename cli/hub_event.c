@@ -2,10 +2,9 @@
 /* Deep copies of events, for the way from a gateway's loop to the core's. */
 #include "cli/hub_inside.h"
 
-
 /* Bytes behind the event that a copy needs; the same walk then places them. */
 struct copier {
-    char *at;         /* NULL = only count */
+    char *at; /* NULL = only count */
     size_t bytes;
 };
 
@@ -32,7 +31,8 @@ static void copy_arrived(struct copier *copier, struct coord_step_arrived *ev)
 {
     size_t n = ev->chain_count;
     const void *chain = put(copier, ev->chain, n * sizeof(*ev->chain), sizeof(*ev->chain));
-    const void *bytes = put(copier, ev->chain_bytes, n * sizeof(*ev->chain_bytes), sizeof(*ev->chain_bytes));
+    const void *bytes =
+        put(copier, ev->chain_bytes, n * sizeof(*ev->chain_bytes), sizeof(*ev->chain_bytes));
     const void *ends = put(copier, ev->chain_is_end, n, 1);
     if (copier->at != NULL) {
         ev->chain = chain;
@@ -50,7 +50,8 @@ static void copy_probed(struct copier *copier, struct coord_engine_probed *ev)
     if (ev->models == NULL) {
         return;
     }
-    const struct str *models = put(copier, ev->models, ev->model_count * sizeof(*models), sizeof(void *));
+    const struct str *models =
+        put(copier, ev->models, ev->model_count * sizeof(*models), sizeof(void *));
     for (uint32_t i = 0; i < ev->model_count; i++) {
         struct str model = ev->models[i];
         put_str(copier, &model);

@@ -50,7 +50,7 @@ struct hub_cmd {
 /* An engine of the fleet, shared with the gateways that are being told of it. */
 struct hub_engine {
     _Atomic uint32_t refs;
-    struct tls_ctx *tls;           /* the hub's, NULL = plain */
+    struct tls_ctx *tls; /* the hub's, NULL = plain */
     struct engine_id id;
     struct config_engine cfg; /* strings below */
     char name[64];
@@ -102,14 +102,14 @@ struct hub {
     struct hub_cmd *queue; /* inline: [queue_count] */
     uint32_t queue_count;
     uint32_t queue_cap;
-    struct tls_ctx *tls;           /* for https engines, made with the first one */
+    struct tls_ctx *tls;         /* for https engines, made with the first one */
     struct hub_engine **engines; /* [engine_count] */
     uint32_t engine_count;
     uint32_t engine_cap;
     uint32_t next_engine;
     _Atomic uint64_t ticked_at_us;
     _Atomic bool is_ready;
-    uint64_t published_print;      /* hash of the models and readiness that the gateways know */
+    uint64_t published_print; /* hash of the models and readiness that the gateways know */
     uint32_t tick_count;
     _Atomic bool is_draining;
     void (*apply_config)(struct hub *hub, const struct config *cfg);

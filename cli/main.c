@@ -21,13 +21,13 @@ static const struct command commands[] = {
 
 static void usage(FILE *to)
 {
-    fputs("usage: saga COMMAND [options]\n"
-          "Gateway and scheduler for AI-agent inference.\n\n",
-          to);
+    (void)fputs("usage: saga COMMAND [options]\n"
+                "Gateway and scheduler for AI-agent inference.\n\n",
+                to);
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].text);
+        (void)fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].text);
     }
-    fputs("\nEach command explains itself with --help. Version: " SAGA_VERSION "\n", to);
+    (void)fputs("\nEach command explains itself with --help. Version: " SAGA_VERSION "\n", to);
 }
 
 int main(int argc, char **argv)
@@ -36,7 +36,8 @@ int main(int argc, char **argv)
         usage(stderr);
         return CMD_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
         usage(stdout);
         return CMD_OK;
     }
@@ -49,7 +50,7 @@ int main(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
         }
     }
-    fprintf(stderr, "saga: no command \"%s\"\n\n", argv[1]);
+    (void)fprintf(stderr, "saga: no command \"%s\"\n\n", argv[1]);
     usage(stderr);
     return CMD_USAGE;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `saga serve`. Happy path: 1. flags and file; 2. signals blocked, descriptors raised, TLS; 3. loops with a gateway each, the
- * hub, simulated engines; 4. listeners, admin port, engines; 5. ready file; 6. wait for signals.
- * SIGHUP: the configuration is read again. SIGTERM or SIGINT: drain until drain_timeout_ms, then exit 0; a second one exits
- * at once. Failures at start: one line that says what and why, exit 1 (2 for usage). */
+/* `saga serve`. Happy path: 1. flags and file; 2. signals blocked, descriptors raised, TLS; 3.
+ * loops with a gateway each, the hub, simulated engines; 4. listeners, admin port, engines; 5.
+ * ready file; 6. wait for signals. SIGHUP: the configuration is read again. SIGTERM or SIGINT:
+ * drain until drain_timeout_ms, then exit 0; a second one exits at once. Failures at start: one
+ * line that says what and why, exit 1 (2 for usage). */
 #include "cli/admin_routes.h"
 #include "cli/cmd.h"
 #include "cli/hub.h"
@@ -26,14 +27,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CONFIGS_MAX = 16, LISTENS_MAX = 16, WAIT_MS = 20, MALLOC_MMAP_BYTES = 262144, MALLOC_TRIM_BYTES = 1048576 };
+enum {
+    CONFIGS_MAX = 16,
+    LISTENS_MAX = 16,
+    WAIT_MS = 20,
+    MALLOC_MMAP_BYTES = 262144,
+    MALLOC_TRIM_BYTES = 1048576
+};
 
 struct serve {
     struct serve_args args;
-    struct config cfgs[CONFIGS_MAX]; /* the one in force and those before it: loops may still look at them */
+    struct config
+        cfgs[CONFIGS_MAX]; /* the one in force and those before it: loops may still look at them */
     int cfg_idx;
     struct tls_ctx *server_tls;
-    struct loop *core_loop;          /* of the hub; the gateway's own with one loop */
+    struct loop *core_loop; /* of the hub; the gateway's own with one loop */
     struct thread core_thread;
     struct loop *loops[HUB_LANES_MAX];
     struct front *fronts[HUB_LANES_MAX];
@@ -70,12 +78,14 @@ static enum status make_tls(struct serve *serve, const struct config *cfg, struc
         st = tls_server_new(&serve->server_tls, cfg->tls_cert_file, cfg->tls_key_file, err);
     }
     if (st == ST_OK && !cfg->tls_upstream_verify) {
-        log_warn("serve", "certificates of https engines are not checked (tls.upstream_verify is off)");
+        log_warn("serve",
+                 "certificates of https engines are not checked (tls.upstream_verify is off)");
     }
     return st;
 }
 
-static enum status make_front(struct serve *serve, uint32_t idx, const struct config *cfg, struct err *err)
+static enum status
+make_front(struct serve *serve, uint32_t idx, const struct config *cfg, struct err *err)
 {
     struct front_opts opts = {.loop = serve->loops[idx],
                               .cfg = cfg,
@@ -114,7 +124,8 @@ static enum status make_loops(struct serve *serve, const struct config *cfg, str
     return st;
 }
 
-/* One address on every loop; port 0 is chosen by the first. A unix socket is served by the first loop alone. */
+/* One address on every loop; port 0 is chosen by the first. A unix socket is served by the first
+ * loop alone. */
 static enum status listen_on(struct serve *serve, const char *text, struct err *err)
 {
     struct net_addr addr;
@@ -143,7 +154,8 @@ static enum status listen_on(struct serve *serve, const char *text, struct err *
     return st;
 }
 
-static enum status add_engine(struct serve *serve, const struct config_engine *engine, struct err *err)
+static enum status
+add_engine(struct serve *serve, const struct config_engine *engine, struct err *err)
 {
     struct hub_question question = {.kind = HUB_ASK_ADD_ENGINE, .engine = engine};
     return hub_answer(serve->hub, &question, NULL, err);
@@ -154,11 +166,13 @@ static enum status add_sims(struct serve *serve, struct err *err)
     if (serve->args.sim_count == 0) {
         return ST_OK;
     }
-    enum status st = simfleet_start(&serve->sims, serve->args.sim_count, serve->args.sim_speed, err);
+    enum status st =
+        simfleet_start(&serve->sims, serve->args.sim_count, serve->args.sim_speed, err);
     for (uint32_t i = 0; i < serve->args.sim_count && st == ST_OK; i++) {
         char name[16];
         snprintf(name, sizeof(name), "sim%u", i);
-        struct config_engine engine = {.url = simfleet_url(serve->sims, i), .name = name, .api_key_file = ""};
+        struct config_engine engine = {
+            .url = simfleet_url(serve->sims, i), .name = name, .api_key_file = ""};
         st = add_engine(serve, &engine, err);
     }
     return st;
@@ -171,7 +185,9 @@ static enum status add_engines(struct serve *serve, const struct config *cfg, st
         st = add_engine(serve, &cfg->engines[i], err);
     }
     if (st == ST_OK && cfg->engine_count == 0 && serve->args.sim_count == 0) {
-        log_warn("serve", "no engine is configured: requests get 503 until one is added (saga ctl add-engine)");
+        log_warn(
+            "serve",
+            "no engine is configured: requests get 503 until one is added (saga ctl add-engine)");
     }
     return st;
 }
@@ -207,7 +223,8 @@ static enum status tell_ready(struct serve *serve, struct err *err)
     if (serve->args.ready_file == NULL) {
         return ST_OK;
     }
-    return ready_write(serve->args.ready_file, listens, serve->listen_count, serve->admin != NULL ? admin : NULL, err);
+    return ready_write(serve->args.ready_file, listens, serve->listen_count,
+                       serve->admin != NULL ? admin : NULL, err);
 }
 
 static enum status start(struct serve *serve, const struct config *cfg, struct err *err)
@@ -267,18 +284,21 @@ static void ask_engine(struct serve *serve, const struct hub_question *question)
     }
 }
 
-/* Engines that left the file go (what runs on them is finished), new ones come. Those added by the admin port stay. */
+/* Engines that left the file go (what runs on them is finished), new ones come. Those added by the
+ * admin port stay. */
 static void reload_engines(struct serve *serve, const struct config *old, const struct config *next)
 {
     for (size_t i = 0; i < old->engine_count; i++) {
         if (!has_engine(next, &old->engines[i])) {
-            struct hub_question question = {.kind = HUB_ASK_REMOVE_ENGINE, .text = str_of(old->engines[i].name)};
+            struct hub_question question = {.kind = HUB_ASK_REMOVE_ENGINE,
+                                            .text = str_of(old->engines[i].name)};
             ask_engine(serve, &question);
         }
     }
     for (size_t i = 0; i < next->engine_count; i++) {
         if (!has_engine(old, &next->engines[i])) {
-            struct hub_question question = {.kind = HUB_ASK_ADD_ENGINE, .engine = &next->engines[i]};
+            struct hub_question question = {.kind = HUB_ASK_ADD_ENGINE,
+                                            .engine = &next->engines[i]};
             ask_engine(serve, &question);
         }
     }
@@ -309,7 +329,8 @@ static void reload(struct serve *serve)
     reload_engines(serve, old, next);
     log_set_level((enum config_log_level)next->log_level);
     size_t fixed = config_diff_not_reloadable(old, next, report_key, NULL);
-    log_info("serve", "configuration reloaded file=%s not_reloadable=%zu", serve->args.config_file, fixed);
+    log_info("serve", "configuration reloaded file=%s not_reloadable=%zu", serve->args.config_file,
+             fixed);
 }
 
 /* Until everything has ended, the deadline, or one signal more than there may be (false). */
@@ -322,14 +343,16 @@ static bool wait_for_drain(struct serve *serve, const sigset_t *signals, int spa
     while (clock_now_us() < until_us) {
         int sig = sigtimedwait(signals, NULL, &pause);
         if ((sig == SIGTERM || sig == SIGINT) && spare_signals-- == 0) {
-            log_warn("serve", "second signal: exit at once in_flight=%u", hub_in_flight(serve->hub));
+            log_warn("serve", "second signal: exit at once in_flight=%u",
+                     hub_in_flight(serve->hub));
             return false;
         }
         bool is_idle = hub_in_flight(serve->hub) == 0;
         if (is_idle && is_settled) {
             return true;
         }
-        is_settled = is_idle; /* seen twice: requests that were just being read are counted by now */
+        is_settled =
+            is_idle; /* seen twice: requests that were just being read are counted by now */
     }
     log_warn("serve", "drain deadline passed in_flight=%u", hub_in_flight(serve->hub));
     return true;
@@ -351,7 +374,8 @@ static int serve_signals(struct serve *serve, const sigset_t *signals)
         log_error("serve", "cannot drain: %s", err.text);
         return CMD_FAILED;
     }
-    bool is_asked = sig == SIGUSR1; /* by the admin port: the SIGTERM that follows it is the first */
+    bool is_asked =
+        sig == SIGUSR1; /* by the admin port: the SIGTERM that follows it is the first */
     bool is_clean = wait_for_drain(serve, signals, is_asked ? 1 : 0);
     log_info("serve", "stopped");
     return is_clean ? CMD_OK : CMD_FAILED;
@@ -401,12 +425,15 @@ static void stop(struct serve *serve)
     log_flush(clock_now_us(), true);
 }
 
-/* Request bodies come and go in hundreds of kilobytes: they go back to the system instead of growing the heap. */
+/* Request bodies come and go in hundreds of kilobytes: they go back to the system instead of
+ * growing the heap. */
 static void tune_malloc(void)
 {
+    /* NOLINTBEGIN(concurrency-mt-unsafe): no other thread yet */
     mallopt(M_MMAP_THRESHOLD, MALLOC_MMAP_BYTES);
     mallopt(M_TRIM_THRESHOLD, MALLOC_TRIM_BYTES);
     mallopt(M_ARENA_MAX, 2);
+    /* NOLINTEND(concurrency-mt-unsafe) */
 }
 
 int cmd_serve(int argc, char **argv)
@@ -414,7 +441,7 @@ int cmd_serve(int argc, char **argv)
     static struct serve serve;
     struct config *cfg = &serve.cfgs[0];
     if (config_defaults(cfg, mem_heap()) != ST_OK) {
-        fputs("saga serve: out of memory\n", stderr);
+        (void)fputs("saga serve: out of memory\n", stderr);
         return CMD_FAILED;
     }
     enum status st = serve_args_read(&serve.args, cfg, argc, argv);
@@ -438,7 +465,7 @@ int cmd_serve(int argc, char **argv)
     if (st == ST_OK) {
         rc = serve_signals(&serve, &signals);
     } else {
-        fprintf(stderr, "saga serve: %s\n", err.text[0] != '\0' ? err.text : status_text(st));
+        (void)fprintf(stderr, "saga serve: %s\n", err.text[0] != '\0' ? err.text : status_text(st));
     }
     stop(&serve);
     return rc;

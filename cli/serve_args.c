@@ -7,7 +7,20 @@
 #include <getopt.h>
 #include <stdio.h>
 
-enum { OPT_CONFIG = 256, OPT_LISTEN, OPT_ADMIN, OPT_ENGINE, OPT_ENGINES, OPT_SIM_SPEED, OPT_LOOPS, OPT_RECORD, OPT_LEVEL, OPT_SET, OPT_READY, OPT_HELP };
+enum {
+    OPT_CONFIG = 256,
+    OPT_LISTEN,
+    OPT_ADMIN,
+    OPT_ENGINE,
+    OPT_ENGINES,
+    OPT_SIM_SPEED,
+    OPT_LOOPS,
+    OPT_RECORD,
+    OPT_LEVEL,
+    OPT_SET,
+    OPT_READY,
+    OPT_HELP
+};
 
 enum { LISTEN_BYTES = 4096 };
 
@@ -27,28 +40,32 @@ static const struct option options[] = {{"config", required_argument, NULL, OPT_
 
 void serve_args_usage(void)
 {
-    puts("usage: saga serve [options]\n"
-         "Gateway and scheduler in one process, in front of OpenAI-compatible engines.\n"
-         "\n"
-         "  --config FILE          YAML configuration (see: saga config example)\n"
-         "  --listen ADDR          HOST:PORT, [IPV6]:PORT or unix:PATH; repeatable (127.0.0.1:8080)\n"
-         "  --admin-listen ADDR    admin port: metrics, health, control (127.0.0.1:8081; empty = none)\n"
-         "  --engine URL           an engine; repeatable\n"
-         "  --engines sim:N        N simulated engines inside this process (made-up text)\n"
-         "  --sim-speed X          those engines run X times as fast as modelled (1)\n"
-         "  --loops N              reactor threads (1)\n"
-         "  --record-events FILE   write every event and effect of the core, for replay\n"
-         "  --log-level LEVEL      error, warn, info or debug (info)\n"
-         "  --set KEY=VALUE        any key of the configuration; repeatable\n"
-         "  --ready-file FILE      written once everything listens: {\"pid\":N,\"listen\":[...],\"admin\":...}\n"
-         "  --help                 this text\n"
-         "\n"
-         "Flags override the file. SIGHUP reads the file again, SIGTERM stops gracefully, a second signal at once.");
+    (void)puts("usage: saga serve [options]\n"
+               "Gateway and scheduler in one process, in front of OpenAI-compatible engines.\n"
+               "\n"
+               "  --config FILE          YAML configuration (see: saga config example)\n"
+               "  --listen ADDR          HOST:PORT, [IPV6]:PORT or unix:PATH; repeatable "
+               "(127.0.0.1:8080)\n"
+               "  --admin-listen ADDR    admin port: metrics, health, control (127.0.0.1:8081; "
+               "empty = none)\n"
+               "  --engine URL           an engine; repeatable\n"
+               "  --engines sim:N        N simulated engines inside this process (made-up text)\n"
+               "  --sim-speed X          those engines run X times as fast as modelled (1)\n"
+               "  --loops N              reactor threads (1)\n"
+               "  --record-events FILE   write every event and effect of the core, for replay\n"
+               "  --log-level LEVEL      error, warn, info or debug (info)\n"
+               "  --set KEY=VALUE        any key of the configuration; repeatable\n"
+               "  --ready-file FILE      written once everything listens: "
+               "{\"pid\":N,\"listen\":[...],\"admin\":...}\n"
+               "  --help                 this text\n"
+               "\n"
+               "Flags override the file. SIGHUP reads the file again, SIGTERM stops gracefully, a "
+               "second signal at once.");
 }
 
 static enum status complain(const struct err *err, const char *what)
 {
-    fprintf(stderr, "saga serve: %s: %s\n", what, err->text);
+    (void)fprintf(stderr, "saga serve: %s: %s\n", what, err->text);
     return ST_INVAL;
 }
 
@@ -63,7 +80,7 @@ static enum status set_pair(struct config *cfg, const char *pair)
     const char *equals = strchr(pair, '=');
     char key[128];
     if (equals == NULL || (size_t)(equals - pair) >= sizeof(key)) {
-        fprintf(stderr, "saga serve: --set %s: expected KEY=VALUE\n", pair);
+        (void)fprintf(stderr, "saga serve: --set %s: expected KEY=VALUE\n", pair);
         return ST_INVAL;
     }
     str_copy(key, sizeof(key), (struct str){pair, (size_t)(equals - pair)});
@@ -74,8 +91,10 @@ static enum status read_sim(struct serve_args *args, const char *text)
 {
     uint64_t count = 0;
     bool is_sim = str_starts(str_of(text), STR("sim:"));
-    if (!is_sim || str_to_u64(str_of(text + 4), &count) != ST_OK || count == 0 || count > SIMFLEET_MAX) {
-        fprintf(stderr, "saga serve: --engines %s: expected sim:N with N from 1 to %d\n", text, SIMFLEET_MAX);
+    if (!is_sim || str_to_u64(str_of(text + 4), &count) != ST_OK || count == 0 ||
+        count > SIMFLEET_MAX) {
+        (void)fprintf(stderr, "saga serve: --engines %s: expected sim:N with N from 1 to %d\n",
+                      text, SIMFLEET_MAX);
         return ST_INVAL;
     }
     args->sim_count = (uint32_t)count;
@@ -85,7 +104,7 @@ static enum status read_sim(struct serve_args *args, const char *text)
 static enum status read_speed(struct serve_args *args, const char *text)
 {
     if (str_to_f64(str_of(text), &args->sim_speed) != ST_OK || args->sim_speed <= 0) {
-        fprintf(stderr, "saga serve: --sim-speed %s: expected a number above 0\n", text);
+        (void)fprintf(stderr, "saga serve: --sim-speed %s: expected a number above 0\n", text);
         return ST_INVAL;
     }
     return ST_OK;
@@ -96,14 +115,15 @@ static enum status add_listen(char listens[LISTEN_BYTES], const char *addr)
     size_t len = strlen(listens);
     size_t more = strlen(addr);
     if (len + more + 2 > LISTEN_BYTES) {
-        fputs("saga serve: too many --listen\n", stderr);
+        (void)fputs("saga serve: too many --listen\n", stderr);
         return ST_INVAL;
     }
     snprintf(listens + len, LISTEN_BYTES - len, "%s%s", len > 0 ? "," : "", addr);
     return ST_OK;
 }
 
-static enum status apply(struct serve_args *args, struct config *cfg, char listens[LISTEN_BYTES], int option)
+static enum status
+apply(struct serve_args *args, struct config *cfg, char listens[LISTEN_BYTES], int option)
 {
     struct err err = {0};
     switch (option) {
@@ -138,7 +158,7 @@ static enum status apply(struct serve_args *args, struct config *cfg, char liste
     case OPT_CONFIG: /* read before the others */
         return ST_OK;
     default:
-        fputs("Try: saga serve --help\n", stderr);
+        (void)fputs("Try: saga serve --help\n", stderr);
         return ST_INVAL;
     }
 }
@@ -146,19 +166,21 @@ static enum status apply(struct serve_args *args, struct config *cfg, char liste
 static void print_errors(const struct config_errors *errors)
 {
     for (size_t i = 0; i < errors->count; i++) {
-        fprintf(stderr, "%s\n", errors->text[i]);
+        (void)fprintf(stderr, "%s\n", errors->text[i]);
     }
     if (errors->total_count > errors->count) {
-        fprintf(stderr, "%zu more\n", errors->total_count - errors->count);
+        (void)fprintf(stderr, "%zu more\n", errors->total_count - errors->count);
     }
 }
 
 /* The file comes first, whatever its place among the flags. */
-static enum status read_file(struct serve_args *args, struct config *cfg, struct config_errors *errors)
+static enum status
+read_file(struct serve_args *args, struct config *cfg, struct config_errors *errors)
 {
     optind = 1;
     opterr = 0;
     int option = 0;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     while ((option = getopt_long(args->argc, args->argv, "", options, NULL)) != -1) {
         if (option == OPT_CONFIG) {
             args->config_file = optarg;
@@ -169,7 +191,7 @@ static enum status read_file(struct serve_args *args, struct config *cfg, struct
     }
     enum status st = config_read_file(cfg, args->config_file, errors);
     if (st != ST_OK && errors->count == 0) {
-        fprintf(stderr, "saga serve: %s: %s\n", args->config_file, status_text(st));
+        (void)fprintf(stderr, "saga serve: %s: %s\n", args->config_file, status_text(st));
     }
     return st;
 }
@@ -184,11 +206,13 @@ enum status serve_args_read(struct serve_args *args, struct config *cfg, int arg
     optind = 1;
     opterr = 1;
     int option = 0;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     while (st == ST_OK && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         st = apply(args, cfg, listens, option);
     }
     if (st == ST_OK && optind < argc) {
-        fprintf(stderr, "saga serve: unexpected argument %s\nTry: saga serve --help\n", argv[optind]);
+        (void)fprintf(stderr, "saga serve: unexpected argument %s\nTry: saga serve --help\n",
+                      argv[optind]);
         st = ST_INVAL;
     }
     if (st == ST_OK && listens[0] != '\0') {

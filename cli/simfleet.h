@@ -11,8 +11,10 @@ enum { SIMFLEET_MAX = 64 };
 
 struct simfleet;
 
-/* Starts count engines whose time runs speed times as fast as modelled. ST_NOMEM, ST_IO with err. */
-MUST_CHECK enum status simfleet_start(struct simfleet **ret, uint32_t count, double speed, struct err *err);
+/* Starts count engines whose time runs speed times as fast as modelled. ST_NOMEM, ST_IO with err.
+ */
+MUST_CHECK enum status
+simfleet_start(struct simfleet **ret, uint32_t count, double speed, struct err *err);
 /* http://127.0.0.1:PORT of engine idx. */
 const char *simfleet_url(const struct simfleet *fleet, uint32_t idx);
 void simfleet_stop(struct simfleet *fleet);

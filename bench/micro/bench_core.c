@@ -36,7 +36,7 @@ static const struct coord_effects *step(struct bench *bench, const struct coord_
     const struct coord_effects *effects = NULL;
     if (coord_core_step(bench->core, ev, bench->now_us, &effects) != ST_OK) {
         (void)fprintf(stderr, "a step failed\n");
-        exit(1);
+        abort();
     }
     return effects;
 }
@@ -76,7 +76,7 @@ static uint64_t arrive(struct bench *bench, uint32_t session)
     uint64_t ns = now_ns() - from;
     if (effects->count != 1 || effects->items[0].kind != COORD_EF_SUBMIT) {
         (void)fprintf(stderr, "a step was not placed\n");
-        exit(1);
+        abort();
     }
     struct coord_event started = {.kind = COORD_EV_STEP_STARTED};
     started.u.started.req = ev.u.arrived.req;
@@ -143,7 +143,7 @@ static void run(uint32_t engines, uint32_t sessions)
     if (bench == NULL || ns == NULL ||
         coord_core_new(&bench->core, mem_heap(), &limits, 1) != ST_OK) {
         (void)fprintf(stderr, "out of memory\n");
-        exit(1);
+        abort();
     }
     bench->sessions = sessions;
     bench->starts = calloc(sessions, sizeof(bench->starts[0]));

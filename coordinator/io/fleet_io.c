@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/io/fleet_io.h"
 
-
 /* config_engine.def: auto|vllm|sglang|trtllm|llamacpp|openai|sim */
 static enum coord_engine_kind kind_of(int configured)
 {
-    static const enum coord_engine_kind kinds[] = {COORD_ENGINE_UNKNOWN, COORD_ENGINE_VLLM,   COORD_ENGINE_SGLANG,
-                                                   COORD_ENGINE_TRTLLM,  COORD_ENGINE_LLAMACPP, COORD_ENGINE_OPENAI,
-                                                   COORD_ENGINE_SIM};
+    static const enum coord_engine_kind kinds[] = {
+        COORD_ENGINE_UNKNOWN,  COORD_ENGINE_VLLM,   COORD_ENGINE_SGLANG, COORD_ENGINE_TRTLLM,
+        COORD_ENGINE_LLAMACPP, COORD_ENGINE_OPENAI, COORD_ENGINE_SIM};
     return kinds[configured];
 }
 
@@ -42,7 +41,9 @@ enum status fleet_io_add(struct fleet_io *fleet,
 {
     if (fleet->count == fleet->cap) {
         uint32_t cap = fleet->cap == 0 ? 8 : fleet->cap * 2;
-        struct fleet_engine **grown = mem_resize(mem_heap(), fleet->engines, fleet->cap * sizeof(struct fleet_engine *), cap * sizeof(struct fleet_engine *));
+        struct fleet_engine **grown =
+            mem_resize(mem_heap(), fleet->engines, fleet->cap * sizeof(struct fleet_engine *),
+                       cap * sizeof(struct fleet_engine *));
         if (grown == NULL) {
             return err_set(err, ST_NOMEM, "engine table");
         }

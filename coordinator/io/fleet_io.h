@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one loop knows of each engine to be able to talk to it: endpoint, name, key, kind. Decisions about engines are the
- * core's.
- * THREAD: reactor. LIMITS: max engines given at init. */
+/* What one loop knows of each engine to be able to talk to it: endpoint, name, key, kind. Decisions
+ * about engines are the core's. THREAD: reactor. LIMITS: max engines given at init. */
 #ifndef COORDINATOR_IO_FLEET_IO_H
 #define COORDINATOR_IO_FLEET_IO_H
 
@@ -15,12 +14,12 @@ enum { FLEET_NAME_BYTES = 64, FLEET_KEY_BYTES = 1024, FLEET_URL_BYTES = 1024 };
 
 struct fleet_engine {
     struct engine_id id;
-    enum coord_engine_kind kind;   /* COORD_ENGINE_UNKNOWN until probed, unless configured */
+    enum coord_engine_kind kind; /* COORD_ENGINE_UNKNOWN until probed, unless configured */
     bool is_kind_fixed;
     struct http_endpoint *ep;
     char name[FLEET_NAME_BYTES];
     char url[FLEET_URL_BYTES];
-    char key[FLEET_KEY_BYTES];     /* "" = none; never logged */
+    char key[FLEET_KEY_BYTES]; /* "" = none; never logged */
 };
 
 struct fleet_io {
@@ -32,7 +31,8 @@ struct fleet_io {
 
 void fleet_io_init(struct fleet_io *fleet, struct http_client *client);
 void fleet_io_fini(struct fleet_io *fleet);
-/* key: text sent as bearer token, "" = none. tls: for https, else NULL. ST_INVAL (URL), ST_NOMEM, with err. */
+/* key: text sent as bearer token, "" = none. tls: for https, else NULL. ST_INVAL (URL), ST_NOMEM,
+ * with err. */
 MUST_CHECK enum status fleet_io_add(struct fleet_io *fleet,
                                     struct engine_id id,
                                     const struct config_engine *engine,

@@ -21,9 +21,9 @@ static bool is_listed(struct str name, const struct name_list *list)
 /* Credentials of the client, and fields that this hop sets itself. */
 static bool is_kept_from_engine(struct str name)
 {
-    static const char *const names[] = {"host",        "content-length", "authorization", "x-api-key",
-                                        "api-key",     "cookie",         "expect",        "accept-encoding",
-                                        "x-request-id", "content-encoding"};
+    static const char *const names[] = {
+        "host",   "content-length", "authorization",   "x-api-key",    "api-key",
+        "cookie", "expect",         "accept-encoding", "x-request-id", "content-encoding"};
     static const struct name_list list = {names, sizeof(names) / sizeof(names[0])};
     return is_listed(name, &list) || str_istarts(name, STR("x-saga-"));
 }
@@ -34,7 +34,8 @@ static bool is_kept_from_client(struct str name, bool is_sse)
     static const char *const sse_names[] = {"x-accel-buffering", "cache-control"};
     static const struct name_list list = {names, sizeof(names) / sizeof(names[0])};
     static const struct name_list sse_list = {sse_names, sizeof(sse_names) / sizeof(sse_names[0])};
-    return is_listed(name, &list) || str_istarts(name, STR("x-saga-")) || (is_sse && is_listed(name, &sse_list));
+    return is_listed(name, &list) || str_istarts(name, STR("x-saga-")) ||
+           (is_sse && is_listed(name, &sse_list));
 }
 
 static enum status add_line(struct buf *out, struct str name, struct str value)
@@ -56,7 +57,9 @@ static enum status add_line(struct buf *out, struct str name, struct str value)
     return ST_OK;
 }
 
-static enum status add_engine_fields(const struct fleet_engine *engine, const char *request, uint64_t content_length,
+static enum status add_engine_fields(const struct fleet_engine *engine,
+                                     const char *request,
+                                     uint64_t content_length,
                                      struct buf *out)
 {
     enum status st = add_line(out, STR("host"), http_endpoint_host(engine->ep));
@@ -72,7 +75,8 @@ static enum status add_engine_fields(const struct fleet_engine *engine, const ch
 
 static bool is_credential(struct str param)
 {
-    static const char *const names[] = {"key", "api_key", "api-key", "apikey", "token", "access_token"};
+    static const char *const names[] = {"key",    "api_key", "api-key",
+                                        "apikey", "token",   "access_token"};
     static const struct name_list list = {names, sizeof(names) / sizeof(names[0])};
     const char *equals = param.len == 0 ? NULL : memchr(param.p, '=', param.len);
     struct str name = {param.p, equals == NULL ? param.len : (size_t)(equals - param.p)};
@@ -103,13 +107,16 @@ static enum status add_target(struct buf *out, struct str target)
     return st;
 }
 
-enum status forward_request(const struct http_head *head, const struct fleet_engine *engine, const char *request,
-                            uint64_t content_length, struct buf *out)
+enum status forward_request(const struct http_head *head,
+                            const struct fleet_engine *engine,
+                            const char *request,
+                            uint64_t content_length,
+                            struct buf *out)
 {
     struct str prefix = http_endpoint_prefix(engine->ep);
     struct str target = http_head_target(head);
     out->len = 0;
-    enum status st = buf_reserve(out, head->text.len + head->count * 4 + 512);
+    enum status st = buf_reserve(out, head->text.len + (size_t)head->count * 4 + 512);
     if (st == ST_OK) {
         st = buf_add_str(out, STR("POST "));
     }
@@ -149,9 +156,10 @@ enum status forward_marks(const struct forward_marks *marks, struct buf *out)
     return st;
 }
 
-enum status forward_response(const struct http_head *head, const struct forward_marks *marks, struct buf *out)
+enum status
+forward_response(const struct http_head *head, const struct forward_marks *marks, struct buf *out)
 {
-    enum status st = buf_reserve(out, head->text.len + head->count * 4 + 256);
+    enum status st = buf_reserve(out, head->text.len + (size_t)head->count * 4 + 256);
     for (uint32_t i = 0; i < head->count && st == ST_OK; i++) {
         struct str name = http_head_name(head, i);
         if (!is_kept_from_client(name, marks->is_sse) && !http_head_is_hop_by_hop(head, i)) {

@@ -9,22 +9,26 @@
 
 /* What is added to every answer. */
 struct forward_marks {
-    const char *request;     /* x-request-id */
-    const char *engine;      /* x-saga-engine, NULL = hidden */
-    const char *session;     /* x-saga-session, NULL or "" = none */
-    const char *receipt;     /* x-saga-receipt, NULL = not asked for */
-    bool is_sse;             /* add the hints that keep proxies from buffering */
+    const char *request; /* x-request-id */
+    const char *engine;  /* x-saga-engine, NULL = hidden */
+    const char *session; /* x-saga-session, NULL or "" = none */
+    const char *receipt; /* x-saga-receipt, NULL = not asked for */
+    bool is_sse;         /* add the hints that keep proxies from buffering */
 };
 
-/* Writes request line and header lines for the engine, empty line included. Dropped: connection fields, credentials of the
- * client, x-saga-*, Expect, Accept-Encoding (answers are read), Host. Added: the engine's Host and key, our request id,
- * Content-Length. ST_NOMEM. */
-MUST_CHECK enum status forward_request(const struct http_head *head, const struct fleet_engine *engine, const char *request,
-                                       uint64_t content_length, struct buf *out);
+/* Writes request line and header lines for the engine, empty line included. Dropped: connection
+ * fields, credentials of the client, x-saga-*, Expect, Accept-Encoding (answers are read), Host.
+ * Added: the engine's Host and key, our request id, Content-Length. ST_NOMEM. */
+MUST_CHECK enum status forward_request(const struct http_head *head,
+                                       const struct fleet_engine *engine,
+                                       const char *request,
+                                       uint64_t content_length,
+                                       struct buf *out);
 
-/* Writes the answer's header lines for the client, without framing fields: the engine's own but for connection fields and
- * those in marks. ST_NOMEM. */
-MUST_CHECK enum status forward_response(const struct http_head *head, const struct forward_marks *marks, struct buf *out);
+/* Writes the answer's header lines for the client, without framing fields: the engine's own but for
+ * connection fields and those in marks. ST_NOMEM. */
+MUST_CHECK enum status
+forward_response(const struct http_head *head, const struct forward_marks *marks, struct buf *out);
 /* Only the lines of marks. */
 MUST_CHECK enum status forward_marks(const struct forward_marks *marks, struct buf *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. a request head arrives; 2. its route is found: a step goes to step.c, a question about the gateway is
- * answered here; 3. commands of the core reach their step by request id.
- * Failures: unknown path, wrong method, odd target -> refused in the API's error shape, nothing is forwarded. A command for
- * a step that is gone is dropped: the core learns of it by GONE. */
+/* Happy path: 1. a request head arrives; 2. its route is found: a step goes to step.c, a question
+ * about the gateway is answered here; 3. commands of the core reach their step by request id.
+ * Failures: unknown path, wrong method, odd target -> refused in the API's error shape, nothing is
+ * forwarded. A command for a step that is gone is dropped: the core learns of it by GONE. */
 #include "coordinator/io/front.h"
 
 #include "common/base/hash.h"
@@ -46,23 +46,26 @@ static struct http_client_limits client_limits(const struct config *cfg)
 
 static bool is_name_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.' || c == ':';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == ':';
 }
 
 static void make_name(struct front *front, char out[COORD_NAME_MAX + 1])
 {
     uint64_t high = hash_mix(front->name_seed, front->next_req);
     uint64_t low = hash_mix(high, loop_now_us(front->loop));
-    snprintf(out, COORD_NAME_MAX + 1, "req-%016llx%08llx", (unsigned long long)high, (unsigned long long)(low >> 32));
+    snprintf(out, COORD_NAME_MAX + 1, "req-%016llx%08llx", (unsigned long long)high,
+             (unsigned long long)(low >> 32));
     front->name_seed = low;
 }
 
 /* The client's x-request-id when it is short and plain, else one of our own. */
-static void name_request(struct front *front, const struct http_head *head, char out[COORD_NAME_MAX + 1])
+static void
+name_request(struct front *front, const struct http_head *head, char out[COORD_NAME_MAX + 1])
 {
     struct str name = {0};
-    bool is_usable = http_head_get(head, STR("x-request-id"), &name) && name.len > 0 && name.len <= COORD_NAME_MAX;
+    bool is_usable = http_head_get(head, STR("x-request-id"), &name) && name.len > 0 &&
+                     name.len <= COORD_NAME_MAX;
     for (size_t i = 0; i < name.len && is_usable; i++) {
         is_usable = is_name_char(name.p[i]);
     }
@@ -73,14 +76,19 @@ static void name_request(struct front *front, const struct http_head *head, char
     }
 }
 
-static void answer_json(struct http_exchange *ex, int status, const char *name, const char *extra, struct str body)
+static void answer_json(
+    struct http_exchange *ex, int status, const char *name, const char *extra, struct str body)
 {
     char fields[512];
-    int len = snprintf(fields, sizeof(fields), "content-type: application/json\r\nx-request-id: %s\r\n%s", name, extra);
+    int len = snprintf(fields, sizeof(fields),
+                       "content-type: application/json\r\nx-request-id: %s\r\n%s", name, extra);
     http_respond(ex, status, (struct str){fields, (size_t)len}, body);
 }
 
-static void answer_error(struct http_exchange *ex, const char *name, const char *extra, enum coord_route route,
+static void answer_error(struct http_exchange *ex,
+                         const char *name,
+                         const char *extra,
+                         enum coord_route route,
                          const struct error_info *info)
 {
     char body[ERROR_BODY_BYTES];
@@ -88,7 +96,10 @@ static void answer_error(struct http_exchange *ex, const char *name, const char 
     answer_json(ex, info->status, name, extra, (struct str){body, len});
 }
 
-static void answer_plain(struct front *front, struct http_exchange *ex, const struct route_match *match, const char *name)
+static void answer_plain(struct front *front,
+                         struct http_exchange *ex,
+                         const struct route_match *match,
+                         const char *name)
 {
     char extra[96] = "";
     if (match->allow != NULL) {
@@ -116,11 +127,13 @@ static void answer_plain(struct front *front, struct http_exchange *ex, const st
         answer_json(ex, 204, name, extra, STR(""));
         return;
     case ROUTE_BAD_METHOD:
-        info = (struct error_info){405, "method_not_allowed", STR("this path does not take that method"), info.request};
+        info = (struct error_info){405, "method_not_allowed",
+                                   STR("this path does not take that method"), info.request};
         metric_inc(METRIC_REJECTED, METRIC_REASON_METHOD, 0);
         break;
     case ROUTE_BAD_TARGET:
-        info = (struct error_info){400, "bad_target", STR("the request target must be a path"), info.request};
+        info = (struct error_info){400, "bad_target", STR("the request target must be a path"),
+                                   info.request};
         metric_inc(METRIC_REJECTED, METRIC_REASON_BAD_REQUEST, 0);
         break;
     case ROUTE_STEP:
@@ -142,15 +155,18 @@ static void on_request(void *ctx, struct http_exchange *ex)
     name_request(front, head, name);
     if (match.kind != ROUTE_STEP) {
         unsigned route = match.kind == ROUTE_MODELS ? METRIC_ROUTE_MODELS
-                         : match.kind == ROUTE_HEALTH || match.kind == ROUTE_READY ? METRIC_ROUTE_HEALTH
-                                                                                   : METRIC_ROUTE_OTHER;
+                         : match.kind == ROUTE_HEALTH || match.kind == ROUTE_READY
+                             ? METRIC_ROUTE_HEALTH
+                             : METRIC_ROUTE_OTHER;
         bool is_error = match.kind >= ROUTE_BAD_METHOD;
-        metric_inc(METRIC_REQUESTS, route, is_error ? METRIC_OUTCOME_CLIENT_ERROR : METRIC_OUTCOME_OK);
+        metric_inc(METRIC_REQUESTS, route,
+                   is_error ? METRIC_OUTCOME_CLIENT_ERROR : METRIC_OUTCOME_OK);
         answer_plain(front, ex, &match, name);
         return;
     }
     if (route_query_names_model(target)) {
-        struct error_info info = {400, "bad_target", STR("name the model in the body, not in the query"), str_of(name)};
+        struct error_info info = {
+            400, "bad_target", STR("name the model in the body, not in the query"), str_of(name)};
         metric_inc(METRIC_REJECTED, METRIC_REASON_BAD_REQUEST, 0);
         answer_error(ex, name, "", match.step_route, &info);
         return;
@@ -159,14 +175,16 @@ static void on_request(void *ctx, struct http_exchange *ex)
 }
 
 /* Refusals that the HTTP layer makes itself. */
-static size_t error_body(void *ctx, int status, const char *code, const char *text, char *out, size_t cap)
+static size_t
+error_body(void *ctx, int status, const char *code, const char *text, char *out, size_t cap)
 {
     const struct front *front = ctx;
     unsigned reason = METRIC_REASON_BAD_REQUEST;
     if (status == 431) {
         reason = METRIC_REASON_HEADERS;
     } else if (status == 408) {
-        reason = strcmp(code, "body_timeout") == 0 ? METRIC_REASON_BODY_TIMEOUT : METRIC_REASON_HEADER_TIMEOUT;
+        reason = strcmp(code, "body_timeout") == 0 ? METRIC_REASON_BODY_TIMEOUT
+                                                   : METRIC_REASON_HEADER_TIMEOUT;
     } else if (status == 503) {
         reason = METRIC_REASON_OVERLOAD;
     }
@@ -213,7 +231,8 @@ enum status front_new(struct front **ret, const struct front_opts *opts, struct 
     struct http_limits limits = server_limits(opts->cfg);
     struct http_client_limits upstream = client_limits(opts->cfg);
     ssize_t got = getrandom(&front->name_seed, sizeof(front->name_seed), 0);
-    enum status st = got == (ssize_t)sizeof(front->name_seed) ? ST_OK : err_set(err, ST_IO, "no random seed");
+    enum status st =
+        got == (ssize_t)sizeof(front->name_seed) ? ST_OK : err_set(err, ST_IO, "no random seed");
     if (st == ST_OK) {
         st = http_server_new(&front->server, opts->loop, &limits, server_ops(), front);
     }
@@ -240,7 +259,8 @@ void front_free(struct front *front)
     if (front == NULL) {
         return;
     }
-    LIST_FOR_EACH(it, &front->steps) {
+    LIST_FOR_EACH(it, &front->steps)
+    {
         step_drop(LIST_OWNER(it, struct step, link));
     }
     probe_stop_all(front);
@@ -322,7 +342,10 @@ static struct step *find_step(const struct front *front, struct request_id req)
     return val == NULL ? NULL : (struct step *)(uintptr_t)*val;
 }
 
-void front_placed(struct front *front, struct request_id req, const char *session, const char *receipt)
+void front_placed(struct front *front,
+                  struct request_id req,
+                  const char *session,
+                  const char *receipt)
 {
     struct step *step = find_step(front, req);
     if (step != NULL) {
@@ -330,7 +353,10 @@ void front_placed(struct front *front, struct request_id req, const char *sessio
     }
 }
 
-void front_start(struct front *front, struct request_id req, struct engine_id engine, uint32_t attempt)
+void front_start(struct front *front,
+                 struct request_id req,
+                 struct engine_id engine,
+                 uint32_t attempt)
 {
     struct step *step = find_step(front, req);
     if (step != NULL) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gateway of one loop: takes clients' requests, turns them into events for the core, and carries out what the core
- * answers. Bytes never pass through the core.
- * THREAD: reactor (its loop); front_status any. LIMITS: limits.* of the configuration. */
+/* The gateway of one loop: takes clients' requests, turns them into events for the core, and
+ * carries out what the core answers. Bytes never pass through the core. THREAD: reactor (its loop);
+ * front_status any. LIMITS: limits.* of the configuration. */
 #ifndef COORDINATOR_IO_FRONT_H
 #define COORDINATOR_IO_FRONT_H
 
@@ -14,13 +14,14 @@ struct tls_ctx;
 
 struct front_opts {
     struct loop *loop;
-    const struct config *cfg;      /* borrowed until front_reload or front_free */
-    uint8_t loop_idx;              /* top bits of request ids */
+    const struct config *cfg; /* borrowed until front_reload or front_free */
+    uint8_t loop_idx;         /* top bits of request ids */
     struct front_port port;
-    struct tls_ctx *server_tls;    /* NULL = plain */
+    struct tls_ctx *server_tls; /* NULL = plain */
 };
 
-MUST_CHECK enum status front_new(struct front **ret, const struct front_opts *opts, struct err *err);
+MUST_CHECK enum status
+front_new(struct front **ret, const struct front_opts *opts, struct err *err);
 /* Ends everything at once. */
 void front_free(struct front *front);
 /* Serves a listening socket; takes fd on ST_OK. */
@@ -46,10 +47,17 @@ void front_set_engine_kind(struct front *front, struct engine_id id, enum coord_
 /* JSON of GET /v1/models, and whether GET /ready says yes. */
 void front_set_models(struct front *front, struct str json, bool is_ready);
 
-/* The core placed the step: what to tell the client about it. session and receipt (may be NULL) are copied. */
-void front_placed(struct front *front, struct request_id req, const char *session, const char *receipt);
+/* The core placed the step: what to tell the client about it. session and receipt (may be NULL) are
+ * copied. */
+void front_placed(struct front *front,
+                  struct request_id req,
+                  const char *session,
+                  const char *receipt);
 /* The node released the step: send it. */
-void front_start(struct front *front, struct request_id req, struct engine_id engine, uint32_t attempt);
+void front_start(struct front *front,
+                 struct request_id req,
+                 struct engine_id engine,
+                 uint32_t attempt);
 
 void front_refuse(struct front *front, struct request_id req, const struct front_refusal *refusal);
 /* Asks an engine how it is; COORD_EV_ENGINE_PROBED is posted later. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Brings what the reactor counts into the process's metrics: the difference to what was told before, so that the gateways of
- * several loops add up. */
+/* Brings what the reactor counts into the process's metrics: the difference to what was told
+ * before, so that the gateways of several loops add up. */
 #include "coordinator/io/front.h"
 
 #include "common/rt/metric.h"
@@ -33,6 +33,8 @@ void front_publish_metrics(struct front *front)
     add(METRIC_BYTES, METRIC_DIRECTION_CLIENT_IN, server->bytes_in, &told_server->bytes_in);
     add(METRIC_BYTES, METRIC_DIRECTION_CLIENT_OUT, server->bytes_out, &told_server->bytes_out);
     add(METRIC_STALE_CONN_RETRIES, 0, client->stale_retry_count, &told_client->stale_retry_count);
-    move(METRIC_CONNECTIONS, METRIC_SIDE_CLIENT, server->open_connections, &told_server->open_connections);
-    move(METRIC_CONNECTIONS, METRIC_SIDE_UPSTREAM, client->open_connections, &told_client->open_connections);
+    move(METRIC_CONNECTIONS, METRIC_SIDE_CLIENT, server->open_connections,
+         &told_server->open_connections);
+    move(METRIC_CONNECTIONS, METRIC_SIDE_UPSTREAM, client->open_connections,
+         &told_client->open_connections);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a gateway and the owner of the core exchange besides events: the way to post them, request ids, refusals.
- * THREAD: any (plain data). */
+/* What a gateway and the owner of the core exchange besides events: the way to post them, request
+ * ids, refusals. THREAD: any (plain data). */
 #ifndef COORDINATOR_IO_FRONT_PORT_H
 #define COORDINATOR_IO_FRONT_PORT_H
 
 #include "coordinator/core/event.h"
 
-/* Where events go. post may run the core at once, but the functions below are called by the core's owner only later, from
- * the loop. The event is borrowed for the call. */
+/* Where events go. post may run the core at once, but the functions below are called by the core's
+ * owner only later, from the loop. The event is borrowed for the call. */
 struct front_port {
     void (*post)(void *ctx, const struct coord_event *ev);
     void *ctx;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a gateway holds: itself, and each client request (its body, its attempt on an engine, its answer). Internal to
- * coordinator/io. THREAD: reactor. OWNERSHIP: a step belongs to its front from step_take until the exchange's on_close. */
+/* What a gateway holds: itself, and each client request (its body, its attempt on an engine, its
+ * answer). Internal to coordinator/io. THREAD: reactor. OWNERSHIP: a step belongs to its front from
+ * step_take until the exchange's on_close. */
 #ifndef COORDINATOR_IO_FRONT_STATE_H
 #define COORDINATOR_IO_FRONT_STATE_H
 
@@ -28,15 +29,15 @@ struct front {
     struct http_client *client;
     struct fleet_io fleet;
     struct body_parser *parser;
-    struct map by_req;             /* request id -> struct step * */
+    struct map by_req; /* request id -> struct step * */
     struct list steps;
     struct list probes;
     uint64_t next_req;
     uint64_t name_seed;
     char error_name[COORD_NAME_MAX + 1]; /* of the refusal being written */
-    struct buf spare_body;         /* a large body buffer kept for the next request */
-    struct buf spare_out;          /* filtered bytes of one read */
-    struct buf models;             /* JSON of /v1/models */
+    struct buf spare_body;               /* a large body buffer kept for the next request */
+    struct buf spare_out;                /* filtered bytes of one read */
+    struct buf models;                   /* JSON of /v1/models */
     uint32_t step_count;
     struct http_server_counters told_server; /* what the metrics have been told */
     struct http_client_counters told_client;
@@ -45,24 +46,24 @@ struct front {
 };
 
 struct step {
-    struct list link;              /* in front->steps */
+    struct list link; /* in front->steps */
     struct front *front;
     struct http_exchange *ex;
-    struct http_call *call;        /* NULL when no attempt is open */
-    struct loop_timer timer;       /* keep-alive comments */
+    struct http_call *call;  /* NULL when no attempt is open */
+    struct loop_timer timer; /* keep-alive comments */
     struct request_id req;
     struct engine_id engine;
     uint32_t attempt;
     enum coord_route route;
     enum step_state state;
-    uint64_t arrived_at_us;        /* head of the request */
-    uint64_t waited_at_us;         /* body complete, with the core */
-    uint64_t active_at_us;         /* last byte written to the client */
-    struct buf body;               /* request body; freed when the engine has it and has begun to answer */
-    struct buf head;               /* request head sent to the engine */
-    struct buf fields;             /* answer's header lines not yet given to the client */
-    struct buf kept;               /* HELD: body of the held answer; else JSON answer kept to read usage from */
-    struct buf receipt;            /* NUL-terminated when not empty */
+    uint64_t arrived_at_us; /* head of the request */
+    uint64_t waited_at_us;  /* body complete, with the core */
+    uint64_t active_at_us;  /* last byte written to the client */
+    struct buf body;        /* request body; freed when the engine has it and has begun to answer */
+    struct buf head;        /* request head sent to the engine */
+    struct buf fields;      /* answer's header lines not yet given to the client */
+    struct buf kept; /* HELD: body of the held answer; else JSON answer kept to read usage from */
+    struct buf receipt; /* NUL-terminated when not empty */
     struct sse_reader reader;
     struct sse_filter filter;
     struct answer_facts facts;
@@ -70,17 +71,17 @@ struct step {
     size_t splice_at;
     size_t splice_cut;
     struct str splice;
-    uint16_t answer_status;        /* of the engine */
-    uint16_t client_status;        /* what the client was told, 0 = nothing yet */
-    bool is_stream;                /* the client asked for one */
-    bool is_injected;              /* we asked for usage in its stead */
-    bool is_sse;                   /* the answer is an event stream */
-    bool is_plain_json;            /* the answer can be read for usage */
-    bool is_known;                 /* the core has it: exactly one of DONE, GONE, REFUSE ends that */
-    bool is_body_out;              /* a byte of an answer's body has reached the client */
-    bool is_held_whole;            /* HELD: the answer came whole */
-    bool is_counted_stream;        /* in the streams gauge */
-    bool is_cut;                   /* broke off after bytes had reached the client */
+    uint16_t answer_status; /* of the engine */
+    uint16_t client_status; /* what the client was told, 0 = nothing yet */
+    bool is_stream;         /* the client asked for one */
+    bool is_injected;       /* we asked for usage in its stead */
+    bool is_sse;            /* the answer is an event stream */
+    bool is_plain_json;     /* the answer can be read for usage */
+    bool is_known;          /* the core has it: exactly one of DONE, GONE, REFUSE ends that */
+    bool is_body_out;       /* a byte of an answer's body has reached the client */
+    bool is_held_whole;     /* HELD: the answer came whole */
+    bool is_counted_stream; /* in the streams gauge */
+    bool is_cut;            /* broke off after bytes had reached the client */
     char name[COORD_NAME_MAX + 1];
     char session[COORD_SESSION_MAX + 1];
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path: 1. /health answers 2xx; 2. /v1/models is read: ids, owner -> kind; 3. PROBED(up).
- * Failures: no answer in time, or a status >= 500 -> PROBED(down). A server without /health (404, 405) is judged by
- * /v1/models. A models list that cannot be read leaves the models as they were. */
+ * Failures: no answer in time, or a status >= 500 -> PROBED(down). A server without /health (404,
+ * 405) is judged by /v1/models. A models list that cannot be read leaves the models as they were.
+ */
 #include "coordinator/io/probe.h"
 
 #include "common/base/json.h"
@@ -28,7 +29,7 @@ struct probe {
     bool has_models;
     uint32_t model_count;
     struct str models[PROBE_MODELS_MAX];
-    yyjson_doc *doc;               /* owns the models' text */
+    yyjson_doc *doc; /* owns the models' text */
     char head[PROBE_HEAD_BYTES];
 };
 
@@ -70,8 +71,10 @@ static enum coord_engine_kind kind_of_owner(struct str owner)
     static const struct {
         const char *owner;
         enum coord_engine_kind kind;
-    } owners[] = {{"vllm", COORD_ENGINE_VLLM},         {"sglang", COORD_ENGINE_SGLANG},
-                  {"llamacpp", COORD_ENGINE_LLAMACPP}, {"tensorrt_llm", COORD_ENGINE_TRTLLM},
+    } owners[] = {{"vllm", COORD_ENGINE_VLLM},
+                  {"sglang", COORD_ENGINE_SGLANG},
+                  {"llamacpp", COORD_ENGINE_LLAMACPP},
+                  {"tensorrt_llm", COORD_ENGINE_TRTLLM},
                   {"saga", COORD_ENGINE_SIM}};
     for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++) {
         if (str_istarts(owner, str_of(owners[i].owner))) {
@@ -94,7 +97,8 @@ static void read_models(struct probe *probe)
     size_t idx = 0;
     size_t max = 0;
     yyjson_val *model = NULL;
-    yyjson_arr_foreach(data, idx, max, model) {
+    yyjson_arr_foreach(data, idx, max, model)
+    {
         struct str id = {0};
         struct str owner = {0};
         if (probe->model_count < PROBE_MODELS_MAX && json_get_str(model, "id", &id) && id.len > 0 &&
@@ -129,7 +133,8 @@ static void answered(struct probe *probe)
         }
         break;
     case PROBE_VERSION:
-        /* of the servers known, only vLLM has /version and names no owner of its own when models are renamed */
+        /* of the servers known, only vLLM has /version and names no owner of its own when models
+         * are renamed */
         probe->kind = is_ok ? COORD_ENGINE_VLLM : COORD_ENGINE_OPENAI;
         break;
     }
@@ -175,7 +180,8 @@ static void on_fail(void *ctx, enum http_fail why)
 
 static const struct http_call_ops *call_ops(void)
 {
-    static const struct http_call_ops ops = {.on_head = on_head, .on_data = on_data, .on_fail = on_fail};
+    static const struct http_call_ops ops = {
+        .on_head = on_head, .on_data = on_data, .on_fail = on_fail};
     return &ops;
 }
 
@@ -192,9 +198,10 @@ static void ask(struct probe *probe, enum probe_phase phase, const char *path)
     struct str prefix = http_endpoint_prefix(engine->ep);
     struct str host = http_endpoint_host(engine->ep);
     bool has_key = engine->key[0] != '\0';
-    int len = snprintf(probe->head, sizeof(probe->head), "GET %.*s%s HTTP/1.1\r\nhost: %.*s\r\n%s%s%s\r\n", (int)prefix.len,
-                       prefix.p, path, (int)host.len, host.p, has_key ? "authorization: Bearer " : "", engine->key,
-                       has_key ? "\r\n" : "");
+    int len = snprintf(probe->head, sizeof(probe->head),
+                       "GET %.*s%s HTTP/1.1\r\nhost: %.*s\r\n%s%s%s\r\n", (int)prefix.len, prefix.p,
+                       path, (int)host.len, host.p, has_key ? "authorization: Bearer " : "",
+                       engine->key, has_key ? "\r\n" : "");
     struct http_request req = {.head = {probe->head, (size_t)len}};
     bool fits = len > 0 && (size_t)len < sizeof(probe->head);
     if (!fits || http_call_start(engine->ep, &req, call_ops(), probe, &probe->call) != ST_OK) {
@@ -213,7 +220,8 @@ static void probe_late(struct loop_timer *timer)
 
 void probe_start(struct front *front, struct engine_id engine, bool wants_models)
 {
-    LIST_FOR_EACH(it, &front->probes) {
+    LIST_FOR_EACH(it, &front->probes)
+    {
         if (LIST_OWNER(it, struct probe, link)->engine.v == engine.v) {
             return;
         }

@@ -73,6 +73,7 @@ bool route_query_names_model(struct str target)
 bool route_is_served(enum coord_route route, enum coord_engine_kind kind)
 {
     bool is_plain = route == COORD_ROUTE_CHAT || route == COORD_ROUTE_COMPLETIONS;
-    bool knows_all = kind == COORD_ENGINE_VLLM || kind == COORD_ENGINE_LLAMACPP || kind == COORD_ENGINE_SIM;
+    bool knows_all =
+        kind == COORD_ENGINE_VLLM || kind == COORD_ENGINE_LLAMACPP || kind == COORD_ENGINE_SIM;
     return is_plain || knows_all;
 }

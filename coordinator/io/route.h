@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data plane's routes: which path and method is what. Everything else is refused, never forwarded.
- * THREAD: any. */
+/* The data plane's routes: which path and method is what. Everything else is refused, never
+ * forwarded. THREAD: any. */
 #ifndef COORDINATOR_IO_ROUTE_H
 #define COORDINATOR_IO_ROUTE_H
 
 #include "coordinator/core/event.h"
 
 enum route_kind {
-    ROUTE_STEP,        /* an LLM call: step_route says which */
+    ROUTE_STEP, /* an LLM call: step_route says which */
     ROUTE_MODELS,
     ROUTE_ROOT,
     ROUTE_HEALTH,
     ROUTE_READY,
-    ROUTE_OPTIONS,     /* OPTIONS on a known path: allow says what it takes */
-    ROUTE_BAD_METHOD,  /* known path, other method: allow says what it takes */
-    ROUTE_BAD_TARGET,  /* not an origin-form path, or one that could be read in two ways */
+    ROUTE_OPTIONS,    /* OPTIONS on a known path: allow says what it takes */
+    ROUTE_BAD_METHOD, /* known path, other method: allow says what it takes */
+    ROUTE_BAD_TARGET, /* not an origin-form path, or one that could be read in two ways */
     ROUTE_UNKNOWN,
 };
 
 struct route_match {
     enum route_kind kind;
     enum coord_route step_route;
-    const char *allow;   /* "POST, OPTIONS" */
+    const char *allow; /* "POST, OPTIONS" */
 };
 
 /* method: an llhttp method number. target: as received, query included. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. the exchange is taken and its body collected; 2. the body is understood and the core told (ARRIVED); 3. the
- * core places the step, the node releases it: step_call runs the attempt; 4. the exchange closes: the step is freed.
- * Failures: too large, not JSON, no model -> an error of ours; the client leaves in any phase -> the attempt's connection is
- * closed at once and the core told (GONE). */
+/* Happy path: 1. the exchange is taken and its body collected; 2. the body is understood and the
+ * core told (ARRIVED); 3. the core places the step, the node releases it: step_call runs the
+ * attempt; 4. the exchange closes: the step is freed. Failures: too large, not JSON, no model -> an
+ * error of ours; the client leaves in any phase -> the attempt's connection is closed at once and
+ * the core told (GONE). */
 #include "coordinator/io/step.h"
 
 #include "common/rt/log.h"
@@ -83,7 +84,8 @@ static bool is_plain_id(struct str id)
     return id.len <= COORD_SESSION_MAX && str_is_utf8(id, NULL);
 }
 
-/* The session id a client sent. Blank = none. False (and answered): unusable, or two that differ. */
+/* The session id a client sent. Blank = none. False (and answered): unusable, or two that differ.
+ */
 static bool read_session(struct step *step, struct str *ret)
 {
     const struct http_head *head = http_exchange_head(step->ex);
@@ -95,10 +97,11 @@ static bool read_session(struct step *step, struct str *ret)
         }
         struct str id = http_head_value(head, i);
         if (!is_plain_id(id) || (is_seen && !str_eq(id, *ret))) {
-            struct step_error error = {400, "invalid_session_id",
-                                       is_seen ? "x-session-id was sent with two values"
-                                               : "x-session-id must be at most 256 bytes of printable UTF-8",
-                                       0};
+            struct step_error error = {
+                400, "invalid_session_id",
+                is_seen ? "x-session-id was sent with two values"
+                        : "x-session-id must be at most 256 bytes of printable UTF-8",
+                0};
             reject(step, METRIC_REASON_BAD_REQUEST, &error);
             return false;
         }
@@ -111,7 +114,8 @@ static bool read_session(struct step *step, struct str *ret)
 static bool understand(struct step *step, struct body_view *view)
 {
     struct err err = {0};
-    enum status st = body_parse(step->front->parser, step->route, step->body.p, step->body.len, view, &err);
+    enum status st =
+        body_parse(step->front->parser, step->route, step->body.p, step->body.len, view, &err);
     if (st == ST_NOMEM) {
         struct step_error error = {503, "overloaded", "out of memory", RETRY_SOON_S};
         reject(step, METRIC_REASON_OVERLOAD, &error);
@@ -123,8 +127,9 @@ static bool understand(struct step *step, struct body_view *view)
         return false;
     }
     if (view->model.len == 0 || view->model.len > COORD_MODEL_MAX) {
-        struct step_error error = {400, "invalid_model",
-                                   view->model.len == 0 ? "`model` is missing" : "`model` is longer than 256 bytes", 0};
+        struct step_error error = {
+            400, "invalid_model",
+            view->model.len == 0 ? "`model` is missing" : "`model` is longer than 256 bytes", 0};
         reject(step, METRIC_REASON_BAD_REQUEST, &error);
         return false;
     }
@@ -133,7 +138,8 @@ static bool understand(struct step *step, struct body_view *view)
 
 static void take_view(struct step *step, const struct body_view *view)
 {
-    bool is_streamed_api = step->route == COORD_ROUTE_CHAT || step->route == COORD_ROUTE_COMPLETIONS;
+    bool is_streamed_api =
+        step->route == COORD_ROUTE_CHAT || step->route == COORD_ROUTE_COMPLETIONS;
     step->is_stream = view->is_stream && step->route != COORD_ROUTE_COUNT_TOKENS;
     if (is_streamed_api && step->is_stream && !view->asks_usage && view->usage_splice.len > 0 &&
         step->front->cfg->usage_injection) {
@@ -225,8 +231,9 @@ static void on_close(void *ctx, enum http_close why)
     uint64_t took_us = loop_now_us(front->loop) - step->arrived_at_us;
     metric_inc(METRIC_REQUESTS, (unsigned)step->route, outcome);
     metric_observe(METRIC_DURATION, (unsigned)step->route, 0, took_us);
-    log_debug("front", "request req=%s route=%d status=%u outcome=%u engine=%u attempt=%u us=%llu", step->name,
-              (int)step->route, step->client_status, outcome, step->engine.v, step->attempt, (unsigned long long)took_us);
+    log_debug("front", "request req=%s route=%d status=%u outcome=%u engine=%u attempt=%u us=%llu",
+              step->name, (int)step->route, step->client_status, outcome, step->engine.v,
+              step->attempt, (unsigned long long)took_us);
     if (step->is_known) {
         step->is_known = false;
         struct coord_event ev = {.kind = COORD_EV_STEP_GONE};
@@ -238,19 +245,24 @@ static void on_close(void *ctx, enum http_close why)
 
 static const struct http_exchange_ops *exchange_ops(void)
 {
-    static const struct http_exchange_ops ops = {
-        .on_body = on_body, .on_announce = on_announce, .on_end = on_end, .on_drain = on_drain, .on_close = on_close};
+    static const struct http_exchange_ops ops = {.on_body = on_body,
+                                                 .on_announce = on_announce,
+                                                 .on_end = on_end,
+                                                 .on_drain = on_drain,
+                                                 .on_close = on_close};
     return &ops;
 }
 
-static struct step *step_new(struct front *front, struct http_exchange *ex, enum coord_route route, const char *name)
+static struct step *
+step_new(struct front *front, struct http_exchange *ex, enum coord_route route, const char *name)
 {
     struct step *step = mem_calloc(mem_heap(), 1, sizeof(*step));
     if (step == NULL) {
         return NULL;
     }
     struct str wants = {0};
-    bool wants_receipt = http_head_get(http_exchange_head(ex), STR("x-saga-receipt"), &wants) && str_eq(wants, STR("1"));
+    bool wants_receipt = http_head_get(http_exchange_head(ex), STR("x-saga-receipt"), &wants) &&
+                         str_eq(wants, STR("1"));
     step->front = front;
     step->ex = ex;
     step->route = route;
@@ -299,8 +311,10 @@ static bool check_head(struct step *step)
     const struct http_head *head = http_exchange_head(step->ex);
     struct str coding = {0};
     int64_t length = http_exchange_content_length(step->ex);
-    if (http_head_get(head, STR("content-encoding"), &coding) && !str_ieq(coding, STR("identity"))) {
-        struct step_error error = {415, "unsupported_content_encoding", "request bodies must not be compressed", 0};
+    if (http_head_get(head, STR("content-encoding"), &coding) &&
+        !str_ieq(coding, STR("identity"))) {
+        struct step_error error = {415, "unsupported_content_encoding",
+                                   "request bodies must not be compressed", 0};
         reject(step, METRIC_REASON_UNSUPPORTED, &error);
         return false;
     }
@@ -309,7 +323,8 @@ static bool check_head(struct step *step)
         return false;
     }
     if (step->front->step_count > step->front->cfg->limits_requests) {
-        struct step_error error = {503, "overloaded", "too many requests in progress (limits.requests)", RETRY_SOON_S};
+        struct step_error error = {503, "overloaded",
+                                   "too many requests in progress (limits.requests)", RETRY_SOON_S};
         reject(step, METRIC_REASON_OVERLOAD, &error);
         return false;
     }
@@ -319,12 +334,30 @@ static bool check_head(struct step *step)
     return true;
 }
 
-void step_take(struct front *front, struct http_exchange *ex, enum coord_route route, const char *name)
+/* No memory or no place for a step: the refusal is made without one. */
+static void refuse_untaken(struct http_exchange *ex, enum coord_route route, const char *name)
+{
+    char body[ERROR_BODY_BYTES];
+    char fields[MESSAGE_BYTES];
+    struct error_info info = {503, "overloaded", STR("too many requests in progress"),
+                              str_of(name)};
+    size_t len = error_write_body(route, &info, body, sizeof(body));
+    int fields_len =
+        snprintf(fields, sizeof(fields),
+                 "content-type: application/json\r\nx-request-id: %s\r\nretry-after: %d\r\n", name,
+                 RETRY_SOON_S);
+    metric_inc(METRIC_REJECTED, METRIC_REASON_OVERLOAD, 0);
+    http_respond(ex, 503, (struct str){fields, (size_t)fields_len}, (struct str){body, len});
+}
+
+void step_take(struct front *front,
+               struct http_exchange *ex,
+               enum coord_route route,
+               const char *name)
 {
     struct step *step = step_new(front, ex, route, name);
     if (step == NULL) {
-        metric_inc(METRIC_REJECTED, METRIC_REASON_OVERLOAD, 0);
-        http_respond(ex, 503, STR("retry-after: 1\r\n"), STR(""));
+        refuse_untaken(ex, route, name);
         return;
     }
     status_ignore(check_head(step) ? ST_OK : ST_INVAL, "it has answered");
@@ -335,7 +368,8 @@ void step_placed(struct step *step, const char *session, const char *receipt)
     str_copy(step->session, sizeof(step->session), str_of(session));
     if (receipt != NULL) {
         step->receipt.len = 0;
-        status_ignore(buf_add(&step->receipt, receipt, strlen(receipt) + 1), "no memory: the client goes without a receipt");
+        status_ignore(buf_add(&step->receipt, receipt, strlen(receipt) + 1),
+                      "no memory: the client goes without a receipt");
     }
 }
 
@@ -355,16 +389,19 @@ static struct step_error failed_error(const struct front_refusal *refusal)
 {
     switch (refusal->last_fail) {
     case COORD_FAIL_CONNECT:
-        return (struct step_error){502, "engine_unreachable", "the engine could not be reached", RETRY_SOON_S};
+        return (struct step_error){502, "engine_unreachable", "the engine could not be reached",
+                                   RETRY_SOON_S};
     case COORD_FAIL_OVERLOADED:
-        return (struct step_error){503, "overloaded", "the gateway is short of descriptors or memory", RETRY_SOON_S};
+        return (struct step_error){503, "overloaded",
+                                   "the gateway is short of descriptors or memory", RETRY_SOON_S};
     case COORD_FAIL_TIMEOUT:
         return (struct step_error){504, "engine_timeout", "the engine did not answer in time", 0};
     case COORD_FAIL_STATUS:
     case COORD_FAIL_DIED:
         break;
     }
-    return (struct step_error){502, "engine_died", "the engine broke off before it answered", RETRY_SOON_S};
+    return (struct step_error){502, "engine_died", "the engine broke off before it answered",
+                               RETRY_SOON_S};
 }
 
 static struct step_error refusal_error(const struct front_refusal *refusal, unsigned *ret_reason)
@@ -376,7 +413,8 @@ static struct step_error refusal_error(const struct front_refusal *refusal, unsi
         return (struct step_error){503, "no_engine", "no engine is known yet", retry_s};
     case COORD_REFUSE_NO_HEALTHY:
         *ret_reason = METRIC_REASON_NO_ENGINE;
-        return (struct step_error){503, "no_healthy_engine", "no healthy engine serves this model", retry_s};
+        return (struct step_error){503, "no_healthy_engine", "no healthy engine serves this model",
+                                   retry_s};
     case COORD_REFUSE_NO_MODEL:
         *ret_reason = METRIC_REASON_MODEL_NOT_FOUND;
         return (struct step_error){404, "model_not_found", "no engine serves this model", 0};
@@ -385,7 +423,8 @@ static struct step_error refusal_error(const struct front_refusal *refusal, unsi
         return (struct step_error){503, "queue_full", "too many requests are waiting", retry_s};
     case COORD_REFUSE_QUEUE_TIMEOUT:
         *ret_reason = METRIC_REASON_QUEUE_TIMEOUT;
-        return (struct step_error){503, "queue_timeout", "the request waited too long for an engine", retry_s};
+        return (struct step_error){503, "queue_timeout",
+                                   "the request waited too long for an engine", retry_s};
     case COORD_REFUSE_LIMIT:
         *ret_reason = METRIC_REASON_OVERLOAD;
         return (struct step_error){503, "overloaded", "a table of the gateway is full", retry_s};

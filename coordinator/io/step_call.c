@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: 1. the request goes to the engine with the client's own body bytes; 2. the head of its answer: an event
- * stream's is given on at once, another's with its first bytes; 3. body bytes are relayed as they come, and read beside;
+/* Happy path: 1. the request goes to the engine with the client's own body bytes; 2. the head of
+ * its answer: an event stream's is given on at once, another's with its first bytes; 3. body bytes
+ * are relayed as they come, and read beside;
  * 4. the answer is complete: the core is told what it said.
- * Failures before a body byte has reached the client: the core decides whether another engine runs the step once more; an
- * answer with a status that may be retried is held meanwhile and given on when no other engine is left. After that: an
- * error event in a stream, an improper end otherwise. */
+ * Failures before a body byte has reached the client: the core decides whether another engine runs
+ * the step once more; an answer with a status that may be retried is held meanwhile and given on
+ * when no other engine is left. After that: an error event in a stream, an improper end otherwise.
+ */
 #include "coordinator/io/step_call.h"
 
 #include "common/rt/log.h"
@@ -16,9 +18,9 @@
 #include <stdio.h>
 
 enum {
-    HELD_BODY_MAX = 262144,    /* of an answer held back: what may come with its head in one read */
-    JSON_READ_MAX = 4194304,   /* a JSON answer is read for usage up to this size */
-    STATUS_FIRST_ODD = 520,    /* non-standard 5xx from here on mean "not now" (520, 529, 598, ...) */
+    SPARE_BODY_MAX = 1048576, /* a body buffer up to this size is kept for the next request */
+    JSON_READ_MAX = 4194304,  /* a JSON answer is read for usage up to this size */
+    STATUS_FIRST_ODD = 520, /* non-standard 5xx from here on mean "not now" (520, 529, 598, ...) */
 };
 
 void step_call_cancel(struct step *step)
@@ -45,7 +47,8 @@ static void post_failed(struct step *step, enum coord_fail why, uint16_t status)
     step->front->port.post(step->front->port.ctx, &ev);
 }
 
-/* Statuses that another engine may do better with. A plain 500 may be the request's own fault, and is given on. */
+/* Statuses that another engine may do better with. A plain 500 may be the request's own fault, and
+ * is given on. */
 static bool is_worth_another(int status)
 {
     return status == 502 || status == 503 || (status >= STATUS_FIRST_ODD && status <= 599);
@@ -119,7 +122,8 @@ void step_call_start(struct step *step, struct engine_id engine, uint32_t attemp
     }
     uint64_t length = step->body.len - step->splice_cut + step->splice.len;
     struct http_request req = {0};
-    enum status st = forward_request(http_exchange_head(step->ex), target, step->name, length, &step->head);
+    enum status st =
+        forward_request(http_exchange_head(step->ex), target, step->name, length, &step->head);
     if (st == ST_OK) {
         fill_request(step, &req);
         st = http_call_start(target->ep, &req, call_ops(), step, &step->call);
@@ -137,7 +141,8 @@ static void read_head(struct step *step, const struct http_head *head, int64_t c
     struct str coding = {0};
     bool is_ok = head->status >= 200 && head->status < 300;
     http_head_get(head, STR("content-type"), &type);
-    bool is_coded = http_head_get(head, STR("content-encoding"), &coding) && !str_ieq(coding, STR("identity"));
+    bool is_coded =
+        http_head_get(head, STR("content-encoding"), &coding) && !str_ieq(coding, STR("identity"));
     bool was_open = http_respond_has_begun(step->ex);
     bool is_sse = str_istarts(type, STR("text/event-stream")) && !is_coded;
     step->answer_status = head->status;
@@ -156,7 +161,8 @@ static void refuse_in_stream(struct step *step)
 {
     char message[96];
     snprintf(message, sizeof(message), "the engine answered with status %u", step->answer_status);
-    struct step_error error = {step->answer_status >= 400 ? step->answer_status : 502, "upstream_error", message, 0};
+    struct step_error error = {step->answer_status >= 400 ? step->answer_status : 502,
+                               "upstream_error", message, 0};
     step_call_cancel(step);
     step_post_done(step, outcome_of(step));
     step_reply_error(step, &error);
@@ -193,8 +199,11 @@ static void on_head(void *ctx, const struct http_head *head, int64_t content_len
         return;
     }
     if (step->is_sse && !was_open) {
-        step_reply_begin(step, head->status, -1); /* chunked: room for comments, errors, and our usage event's absence */
-        metric_observe(METRIC_TTFT, (unsigned)step->route, 0, loop_now_us(front->loop) - step->arrived_at_us);
+        step_reply_begin(
+            step, head->status,
+            -1); /* chunked: room for comments, errors, and our usage event's absence */
+        metric_observe(METRIC_TTFT, (unsigned)step->route, 0,
+                       loop_now_us(front->loop) - step->arrived_at_us);
     }
 }
 
@@ -216,7 +225,8 @@ static void learn(struct step *step, const struct iovec *iov, int n)
     for (int i = 0; i < n; i++) {
         if (step->is_sse) {
             sse_reader_feed(&step->reader, iov[i].iov_base, iov[i].iov_len);
-        } else if (step->is_plain_json && buf_add(&step->kept, iov[i].iov_base, iov[i].iov_len) != ST_OK) {
+        } else if (step->is_plain_json &&
+                   buf_add(&step->kept, iov[i].iov_base, iov[i].iov_len) != ST_OK) {
             step->is_plain_json = false; /* too large to be read for usage */
             buf_fini(&step->kept);
         }
@@ -272,7 +282,8 @@ static void relay(struct step *step, const struct iovec *iov, int n, bool is_las
 {
     if (!http_respond_has_begun(step->ex)) {
         step_reply_begin(step, step->answer_status, step->answer_length);
-        metric_observe(METRIC_TTFT, (unsigned)step->route, 0, loop_now_us(step->front->loop) - step->arrived_at_us);
+        metric_observe(METRIC_TTFT, (unsigned)step->route, 0,
+                       loop_now_us(step->front->loop) - step->arrived_at_us);
     }
     step->is_body_out = step->is_body_out || n > 0;
     if (step->is_injected && step->is_sse) {
@@ -288,9 +299,10 @@ static void relay(struct step *step, const struct iovec *iov, int n, bool is_las
 /* The request is not needed for another attempt any more. */
 static void forget_request(struct step *step)
 {
-    if (step->body.p != NULL && step->is_body_out && (step->call == NULL || http_call_is_sent(step->call))) {
+    if (step->body.p != NULL && step->is_body_out &&
+        (step->call == NULL || http_call_is_sent(step->call))) {
         struct front *front = step->front;
-        if (step->body.cap > front->spare_body.cap && step->body.cap <= HELD_BODY_MAX * 4) {
+        if (step->body.cap > front->spare_body.cap && step->body.cap <= SPARE_BODY_MAX) {
             struct buf old = front->spare_body;
             front->spare_body = step->body;
             step->body = old;
@@ -300,7 +312,8 @@ static void forget_request(struct step *step)
     }
 }
 
-/* An event stream that ended without one event is no answer. Nothing but blanks, comments or [DONE] came. */
+/* An event stream that ended without one event is no answer. Nothing but blanks, comments or [DONE]
+ * came. */
 static void end_of_nothing(struct step *step)
 {
     step->answer_status = 502;
@@ -398,7 +411,8 @@ static void on_fail(void *ctx, enum http_fail why)
     step->call = NULL;
     metric_inc(METRIC_UPSTREAM_ERRORS, metric_of(why), 0);
     if (step->state == STEP_HELD) {
-        return; /* the core is deciding about it already; what came of the answer may still be given on */
+        return; /* the core is deciding about it already; what came of the answer may still be given
+                   on */
     }
     if (step->state == STEP_RELAY) {
         learn_end(step);
@@ -415,12 +429,14 @@ static void on_fail(void *ctx, enum http_fail why)
     metric_inc(METRIC_UPSTREAM_ABORTS, 0, 0);
     log_warn("front", "answer broke off req=%s engine=%u", step->name, step->engine.v);
     step_post_done(step, COORD_OUTCOME_CUT);
-    step_reply_cut(step, why == HTTP_FAIL_IDLE_TIMEOUT ? "the engine fell silent" : "the engine broke off its answer");
+    step_reply_cut(step, why == HTTP_FAIL_IDLE_TIMEOUT ? "the engine fell silent"
+                                                       : "the engine broke off its answer");
 }
 
 static const struct http_call_ops *call_ops(void)
 {
-    static const struct http_call_ops ops = {.on_head = on_head, .on_data = on_data, .on_fail = on_fail};
+    static const struct http_call_ops ops = {
+        .on_head = on_head, .on_data = on_data, .on_fail = on_fail};
     return &ops;
 }
 

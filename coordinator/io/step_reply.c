@@ -83,7 +83,8 @@ void step_reply_data(struct step *step, const struct iovec *iov, int n, bool is_
     }
 }
 
-/* An error inside an open event stream. A cut event is closed first, so that the error stands alone. */
+/* An error inside an open event stream. A cut event is closed first, so that the error stands
+ * alone. */
 static void send_error_event(struct step *step, const struct error_info *info)
 {
     char event[ERROR_BODY_BYTES + 64];
@@ -98,7 +99,8 @@ static void send_error_event(struct step *step, const struct error_info *info)
     step_reply_data(step, iov, count, true);
 }
 
-static void send_error_answer(struct step *step, const struct step_error *error, const struct error_info *info)
+static void
+send_error_answer(struct step *step, const struct step_error *error, const struct error_info *info)
 {
     char body[ERROR_BODY_BYTES];
     size_t len = error_write_body(step->route, info, body, sizeof(body));
@@ -221,7 +223,8 @@ static void keepalive_due(struct loop_timer *timer)
 void step_keepalive_start(struct step *step)
 {
     const struct config *cfg = step->front->cfg;
-    if (!step->is_stream || (cfg->stream_keepalive == STREAM_KEEPALIVE_OFF && !cfg->gate_keepalive)) {
+    if (!step->is_stream ||
+        (cfg->stream_keepalive == STREAM_KEEPALIVE_OFF && !cfg->gate_keepalive)) {
         return;
     }
     step->active_at_us = step->waited_at_us;
@@ -230,5 +233,6 @@ void step_keepalive_start(struct step *step)
     if (at_us == 0) {
         at_us = step->waited_at_us + cfg->stream_keepalive_ms * 1000;
     }
-    status_ignore(loop_timer_set(step->front->loop, &step->timer, at_us), "no memory: this stream goes without comments");
+    status_ignore(loop_timer_set(step->front->loop, &step->timer, at_us),
+                  "no memory: this stream goes without comments");
 }

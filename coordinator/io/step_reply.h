@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's side of a step: answers, errors before and inside a stream, keep-alive comments. Internal to
- * coordinator/io. THREAD: reactor. */
+/* The client's side of a step: answers, errors before and inside a stream, keep-alive comments.
+ * Internal to coordinator/io. THREAD: reactor. */
 #ifndef COORDINATOR_IO_STEP_REPLY_H
 #define COORDINATOR_IO_STEP_REPLY_H
 
@@ -10,16 +10,17 @@ struct step_error {
     int status;
     const char *code;
     const char *message;
-    uint32_t retry_after_s;   /* 0 = no such field */
+    uint32_t retry_after_s; /* 0 = no such field */
 };
 
 /* The one place that changes step->state; asserts step_state.def. */
 void step_move(struct step *step, enum step_state next);
 
-/* Gives the client its error and ends the step: as an answer of its own, as an event in a stream that is open, or by
- * breaking off an answer that has begun otherwise. */
+/* Gives the client its error and ends the step: as an answer of its own, as an event in a stream
+ * that is open, or by breaking off an answer that has begun otherwise. */
 void step_reply_error(struct step *step, const struct step_error *error);
-/* An answer that broke off after bytes of it were sent: an error event in a stream, else an improper end. */
+/* An answer that broke off after bytes of it were sent: an error event in a stream, else an
+ * improper end. */
 void step_reply_cut(struct step *step, const char *message);
 /* Gives step->fields as the head of the answer. content_length -1 = unknown. */
 void step_reply_begin(struct step *step, int status, int64_t content_length);
