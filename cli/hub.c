@@ -8,6 +8,7 @@
 #include "cli/hub_inside.h"
 
 #include "common/io/reactor/tls.h"
+#include "common/rt/assert.h"
 #include "common/rt/clock.h"
 #include "common/rt/log.h"
 
@@ -135,6 +136,7 @@ enum status hub_new(
         return err == NULL || err->status != ST_OK ? st
                                                    : err_set(err, st, "hub: %s", status_text(st));
     }
+    assert_set_hook(hub_recent_print, hub);
     *ret = hub;
     return ST_OK;
 }
@@ -164,6 +166,7 @@ void hub_free(struct hub *hub)
     if (hub == NULL) {
         return;
     }
+    assert_set_hook(NULL, NULL);
     drop_inbox(hub);
     for (uint32_t i = 0; i < hub->lane_count; i++) {
         drop_commands(&hub->lanes[i]);

@@ -108,6 +108,7 @@ record(struct hub *hub, const struct coord_event *ev, const struct coord_effects
 static void to_coord(struct hub *hub, const struct coord_event *ev)
 {
     const struct coord_effects *effects = NULL;
+    hub_recent_note(hub, ev);
     enum status st = coord_core_step(hub->coord, ev, loop_now_us(hub->loop), &effects);
     if (st != ST_OK) {
         log_error("hub", "out of memory in the core event=%d", (int)ev->kind);

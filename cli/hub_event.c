@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deep copies of events, for the way from a gateway's loop to the core's. */
+/* Deep copies of events, for the way from a gateway's loop to the core's, and the memory of the
+ * last ones. */
 #include "cli/hub_inside.h"
+
+#include <unistd.h>
 
 /* Bytes behind the event that a copy needs; the same walk then places them. */
 struct copier {
@@ -103,4 +106,58 @@ struct coord_event *hub_event_clone(const struct coord_event *ev, size_t *ret_by
     struct copier placer = {.at = block + sizeof(*ev)};
     walk(&placer, copy);
     return copy;
+}
+
+static uint64_t subject_of(const struct coord_event *ev)
+{
+    switch (ev->kind) {
+    case COORD_EV_STEP_ARRIVED:
+        return ev->u.arrived.req.v;
+    case COORD_EV_STEP_STARTED:
+        return ev->u.started.req.v;
+    case COORD_EV_STEP_ANSWERED:
+        return ev->u.answered.req.v;
+    case COORD_EV_STEP_DONE:
+        return ev->u.done.req.v;
+    case COORD_EV_STEP_GONE:
+        return ev->u.gone.req.v;
+    case COORD_EV_ATTEMPT_FAILED:
+        return ev->u.failed.req.v;
+    case COORD_EV_NODE_REFUSED:
+        return ev->u.node_refused.req.v;
+    case COORD_EV_ENGINE_ADDED:
+        return ev->u.engine_added.engine.v;
+    case COORD_EV_ENGINE_REMOVED:
+        return ev->u.engine_removed.engine.v;
+    case COORD_EV_ENGINE_PROBED:
+        return ev->u.engine_probed.engine.v;
+    case COORD_EV_TICK:
+        break;
+    }
+    return 0;
+}
+
+void hub_recent_note(struct hub *hub, const struct coord_event *ev)
+{
+    if (ev->kind == COORD_EV_TICK) {
+        return;
+    }
+    hub->recent[hub->recent_count % HUB_RECENT_COUNT] =
+        (struct hub_recent){ev->kind, subject_of(ev), loop_now_us(hub->loop)};
+    hub->recent_count++;
+}
+
+void hub_recent_print(void *ctx)
+{
+    const struct hub *hub = ctx;
+    uint64_t from = hub->recent_count > HUB_RECENT_COUNT ? hub->recent_count - HUB_RECENT_COUNT : 0;
+    for (uint64_t i = from; i < hub->recent_count; i++) {
+        const struct hub_recent *event = &hub->recent[i % HUB_RECENT_COUNT];
+        char line[96];
+        int len = snprintf(line, sizeof(line), "event kind=%d subject=%016llx at_us=%llu\n",
+                           (int)event->kind, (unsigned long long)event->subject,
+                           (unsigned long long)event->at_us);
+        ssize_t put = write(STDERR_FILENO, line, (size_t)len);
+        (void)put; /* the process is about to abort */
+    }
 }

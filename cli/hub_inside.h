@@ -87,6 +87,15 @@ struct hub_msg {
     struct hub_ask_state *ask; /* heap, owned */
 };
 
+/* What the core was last told, for the report of a failed assertion. */
+struct hub_recent {
+    enum coord_event_kind kind;
+    uint64_t subject; /* request or engine id, 0 = none */
+    uint64_t at_us;
+};
+
+enum { HUB_RECENT_COUNT = 64 };
+
 struct hub {
     struct loop *loop;
     bool is_inline;
@@ -111,6 +120,8 @@ struct hub {
     _Atomic bool is_ready;
     uint64_t published_print; /* hash of the models and readiness that the gateways know */
     uint32_t tick_count;
+    struct hub_recent recent[HUB_RECENT_COUNT];
+    uint64_t recent_count; /* ever noted */
     _Atomic bool is_draining;
     void (*apply_config)(struct hub *hub, const struct config *cfg);
     FILE *record; /* NULL = off */
@@ -125,6 +136,10 @@ void hub_settle_ask(struct hub *hub, struct hub_ask_state *ask);
 void hub_drop_ask(struct hub_ask_state *ask);
 /* Deep copy in one block of *ret_bytes; NULL without memory. */
 struct coord_event *hub_event_clone(const struct coord_event *ev, size_t *ret_bytes);
+/* Remembers an event; hub_recent_print (an assert hook: allocates nothing) writes them to standard
+ * error. */
+void hub_recent_note(struct hub *hub, const struct coord_event *ev);
+void hub_recent_print(void *ctx);
 /* Copy of a text; stays zeroed without memory. */
 struct hub_text hub_text_copy(const char *text);
 /* Queues a command for one gateway, taking over its heap parts (hub_cmd.c). */

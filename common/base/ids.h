@@ -17,11 +17,6 @@ struct engine_id {
     uint32_t v;
 };
 
-/* A session record: slab index in the low 32 bits, generation above. 0 = none. */
-struct session_id {
-    uint64_t v;
-};
-
 #define ENGINE_NONE ((struct engine_id){UINT32_MAX})
 
 #endif

@@ -231,13 +231,10 @@ uint32_t coord_core_in_flight(const struct coord_core *core)
 
 bool coord_core_is_ready(const struct coord_core *core)
 {
-    bool has_one = false;
     for (uint32_t i = 0; i < core->fleet.count; i++) {
-        const struct coord_engine *engine = core->fleet.engines[i];
-        if (engine->state != COORD_ENGINE_DRAINING && !engine->was_probed) {
-            return false;
+        if (coord_engine_is_open_for(core->fleet.engines[i], true)) {
+            return true;
         }
-        has_one = has_one || coord_engine_is_open_for(engine, true);
     }
-    return has_one;
+    return false;
 }

@@ -45,7 +45,9 @@ static void reject_too_large(struct step *step)
     snprintf(message, sizeof(message), "request body is larger than %llu bytes (limits.body_bytes)",
              (unsigned long long)step->front->cfg->limits_body_bytes);
     struct step_error error = {413, "body_too_large", message, 0};
-    log_warn("front", "body too large req=%s", step->name);
+    char peer[NET_ADDR_TEXT_BYTES];
+    http_exchange_peer(step->ex, peer);
+    log_warn("front", "body too large req=%s peer=%s", step->name, peer);
     reject(step, METRIC_REASON_BODY_TOO_LARGE, &error);
     buf_fini(&step->body);
 }
