@@ -4,9 +4,15 @@
 #include "bench/replay/stream.h"
 #include "common/base/json.h"
 
+/* A gateway that has just started names its models when its engines have told it. */
+enum { EMPTY_TRIES_MAX = 100, EMPTY_PAUSE_US = 100000 };
+
 struct models {
     struct loop *loop;
-    struct http_call *call;
+    struct http_endpoint *endpoint;
+    struct http_call *call; /* NULL while it pauses */
+    struct loop_timer timer;
+    uint32_t tries;
     struct buf head;
     struct buf body;
     models_done_fn done;
@@ -38,6 +44,15 @@ static void on_head(void *ctx, const struct http_head *head, int64_t content_len
     models->status = head->status;
 }
 
+/* An empty list is asked for again for a while. */
+static bool try_again(struct models *models)
+{
+    models->tries++;
+    return models->tries < EMPTY_TRIES_MAX &&
+           loop_timer_set(models->loop, &models->timer,
+                          loop_now_us(models->loop) + EMPTY_PAUSE_US) == ST_OK;
+}
+
 static void read_answer(struct models *models)
 {
     struct err err = {0};
@@ -46,6 +61,11 @@ static void read_answer(struct models *models)
         models->body.len == 0 ? NULL : yyjson_read(models->body.p, models->body.len, 0);
     yyjson_val *data = yyjson_obj_get(yyjson_doc_get_root(doc), "data");
     struct str id = {NULL, 0};
+    if (models->status == 200 && yyjson_is_arr(data) && yyjson_arr_size(data) == 0 &&
+        try_again(models)) {
+        yyjson_doc_free(doc);
+        return;
+    }
     if (models->status != 200) {
         char text[STREAM_ERROR_BYTES];
         stream_error_text(buf_str(&models->body), text);
@@ -71,6 +91,7 @@ static void on_data(void *ctx, const struct iovec *iov, int n, bool is_last)
                       "a cut body is no JSON");
     }
     if (is_last) {
+        models->call = NULL;
         read_answer(models);
     }
 }
@@ -87,6 +108,21 @@ static void on_fail(void *ctx, enum http_fail why)
 }
 
 static const struct http_call_ops call_ops = {on_head, on_data, on_fail};
+
+static enum status call(struct models *models)
+{
+    struct http_request req = {.head = buf_str(&models->head)};
+    models->body.len = 0;
+    return http_call_start(models->endpoint, &req, &call_ops, models, &models->call);
+}
+
+static void pause_over(struct loop_timer *timer)
+{
+    struct models *models = LIST_OWNER(timer, struct models, timer);
+    if (call(models) != ST_OK) {
+        on_fail(models, HTTP_FAIL_NO_FD);
+    }
+}
 
 static enum status
 make_head(struct models *models, struct http_endpoint *endpoint, const char *api_key)
@@ -115,6 +151,8 @@ enum status models_ask(struct http_endpoint *endpoint,
         return ST_NOMEM;
     }
     models->loop = loop;
+    models->endpoint = endpoint;
+    models->timer.fn = pause_over;
     models->done = done;
     models->ctx = ctx;
     models->grave.fn = bury;
@@ -122,8 +160,7 @@ enum status models_ask(struct http_endpoint *endpoint,
     buf_init(&models->body, mem_heap(), MODELS_BODY_MAX);
     enum status st = make_head(models, endpoint, api_key);
     if (st == ST_OK) {
-        struct http_request req = {.head = buf_str(&models->head)};
-        st = http_call_start(endpoint, &req, &call_ops, models, &models->call);
+        st = call(models);
     }
     if (st != ST_OK) {
         bury(&models->grave);
@@ -136,7 +173,10 @@ enum status models_ask(struct http_endpoint *endpoint,
 void models_cancel(struct models *models)
 {
     if (models != NULL) {
-        http_call_cancel(models->call);
+        loop_timer_cancel(models->loop, &models->timer);
+        if (models->call != NULL) {
+            http_call_cancel(models->call);
+        }
         loop_bury(models->loop, &models->grave);
     }
 }
