@@ -225,7 +225,7 @@ enum status front_new(struct front **ret, const struct front_opts *opts, struct 
     list_init(&front->steps);
     list_init(&front->probes);
     map_init(&front->by_req, mem_heap(), (uint32_t)opts->cfg->limits_requests + SPARE_REQUESTS);
-    buf_init(&front->spare_body, mem_heap(), SIZE_MAX / 2);
+    body_pool_init(&front->bodies);
     buf_init(&front->spare_out, mem_heap(), SPARE_OUT_MAX);
     buf_init(&front->models, mem_heap(), MODELS_MAX);
     struct http_limits limits = server_limits(opts->cfg);
@@ -269,7 +269,7 @@ void front_free(struct front *front)
     http_client_free(front->client);
     body_parser_free(front->parser);
     map_fini(&front->by_req);
-    buf_fini(&front->spare_body);
+    body_pool_fini(&front->bodies);
     buf_fini(&front->spare_out);
     buf_fini(&front->models);
     mem_free(mem_heap(), front, sizeof(*front));

@@ -8,6 +8,7 @@
 #include "common/base/map.h"
 #include "common/io/reactor/http_server.h"
 #include "coordinator/io/body.h"
+#include "coordinator/io/body_pool.h"
 #include "coordinator/io/errors.h"
 #include "coordinator/io/fleet_io.h"
 #include "coordinator/io/front_port.h"
@@ -35,9 +36,9 @@ struct front {
     uint64_t next_req;
     uint64_t name_seed;
     char error_name[COORD_NAME_MAX + 1]; /* of the refusal being written */
-    struct buf spare_body;               /* a large body buffer kept for the next request */
-    struct buf spare_out;                /* filtered bytes of one read */
-    struct buf models;                   /* JSON of /v1/models */
+    struct body_pool bodies;
+    struct buf spare_out; /* filtered bytes of one read */
+    struct buf models;    /* JSON of /v1/models */
     uint32_t step_count;
     struct http_server_counters told_server; /* what the metrics have been told */
     struct http_client_counters told_client;

@@ -2,7 +2,7 @@
 # The part of coordinator/io that knows the formats and no connection; its tests link only this.
 set(COORDINATOR_IO_WIRE
   answer.c answer_look.c
-  body.c body_read.c body_scratch.c body_splice.c
+  body.c body_pool.c body_read.c body_scratch.c body_splice.c
   chain.c chain_part.c chain_state.c
   errors.c
   sse.c sse_event.c sse_filter.c sse_shape.c)

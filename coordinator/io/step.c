@@ -23,7 +23,7 @@ static void step_free(struct step *step)
     map_remove(&front->by_req, step->req.v);
     list_remove(&step->link);
     front->step_count--;
-    buf_fini(&step->body);
+    body_pool_give(&front->bodies, &step->body);
     buf_fini(&step->head);
     buf_fini(&step->fields);
     buf_fini(&step->kept);
@@ -292,22 +292,6 @@ step_new(struct front *front, struct http_exchange *ex, enum coord_route route, 
     return step;
 }
 
-/* Room for a body whose length is known; the front's spare buffer when it fits. */
-static void reserve_body(struct step *step, size_t len)
-{
-    struct buf *spare = &step->front->spare_body;
-    if (spare->cap >= len) {
-        char *p = spare->p;
-        size_t cap = spare->cap;
-        buf_init(spare, mem_heap(), SIZE_MAX / 2);
-        step->body.p = p;
-        step->body.cap = cap;
-        step->body.len = 0;
-        return;
-    }
-    status_ignore(buf_reserve(&step->body, len), "the pieces themselves are checked");
-}
-
 static bool check_head(struct step *step)
 {
     const struct http_head *head = http_exchange_head(step->ex);
@@ -331,7 +315,8 @@ static bool check_head(struct step *step)
         return false;
     }
     if (length > 0) {
-        reserve_body(step, (size_t)length);
+        status_ignore(body_pool_take(&step->front->bodies, &step->body, (size_t)length),
+                      "the pieces themselves are checked");
     }
     return true;
 }

@@ -18,9 +18,8 @@
 #include <stdio.h>
 
 enum {
-    SPARE_BODY_MAX = 1048576, /* a body buffer up to this size is kept for the next request */
-    JSON_READ_MAX = 4194304,  /* a JSON answer is read for usage up to this size */
-    STATUS_FIRST_ODD = 520, /* non-standard 5xx from here on mean "not now" (520, 529, 598, ...) */
+    JSON_READ_MAX = 4194304, /* a JSON answer is read for usage up to this size */
+    STATUS_FIRST_ODD = 520,  /* non-standard 5xx from here on mean "not now" (520, 529, 598, ...) */
 };
 
 void step_call_cancel(struct step *step)
@@ -301,13 +300,7 @@ static void forget_request(struct step *step)
 {
     if (step->body.p != NULL && step->is_body_out &&
         (step->call == NULL || http_call_is_sent(step->call))) {
-        struct front *front = step->front;
-        if (step->body.cap > front->spare_body.cap && step->body.cap <= SPARE_BODY_MAX) {
-            struct buf old = front->spare_body;
-            front->spare_body = step->body;
-            step->body = old;
-        }
-        buf_fini(&step->body);
+        body_pool_give(&step->front->bodies, &step->body);
         buf_fini(&step->head);
     }
 }
