@@ -30,7 +30,8 @@ MUST_CHECK enum status coord_core_step(struct coord_core *core,
 const struct coord_counters *coord_core_counters(const struct coord_core *core);
 uint32_t coord_core_session_count(const struct coord_core *core);
 uint32_t coord_core_in_flight(const struct coord_core *core);
-/* At least one engine can take steps (for /ready). An engine that is added does not take that back. */
+/* At least one engine can take steps (for /ready). An engine that is added does not take that back.
+ */
 bool coord_core_is_ready(const struct coord_core *core);
 
 /* JSON answers for the admin port, appended to out. ST_NOTFOUND where the subject is unknown. */
