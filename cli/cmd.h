@@ -10,6 +10,7 @@ enum { CMD_OK = 0, CMD_FAILED = 1, CMD_USAGE = 2 };
 int cmd_serve(int argc, char **argv);
 int cmd_engine(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_aeg(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 

@@ -15,6 +15,7 @@ static const struct command commands[] = {
     {"serve", cmd_serve, "gateway and scheduler in one process"},
     {"engine", cmd_engine, "simulated engines that speak the OpenAI and Anthropic APIs"},
     {"bench", cmd_bench, "replay agent sessions against any OpenAI-compatible URL"},
+    {"aeg", cmd_aeg, "measure the forecasts on recorded sessions"},
     {"ctl", cmd_ctl, "ask and control a running gateway"},
     {"config", cmd_config, "check a configuration file, print an example"},
 };

@@ -51,6 +51,7 @@ struct loader {
     const struct mem *mem;
     struct trace *trace;
     struct map ids;   /* hash of source and session id -> session index */
+    struct map tools; /* hash of a text of tools -> its copy */
     struct map syses; /* hash of sys id -> index into sys_stats */
     struct vec steps;
     struct vec sessions;
@@ -93,12 +94,14 @@ static void loader_init(struct loader *ld, struct trace *trace, const struct mem
     };
     map_init(&ld->ids, mem, TRACE_SESSIONS_MAX);
     map_init(&ld->syses, mem, TRACE_SESSIONS_MAX);
+    map_init(&ld->tools, mem, TRACE_SESSIONS_MAX);
 }
 
 static void loader_fini(struct loader *ld)
 {
     map_fini(&ld->ids);
     map_fini(&ld->syses);
+    map_fini(&ld->tools);
     vec_fini(&ld->steps, ld->mem);
     vec_fini(&ld->sessions, ld->mem);
     vec_fini(&ld->subs, ld->mem);
@@ -171,6 +174,19 @@ static enum status copy_id(struct loader *ld, struct str id, const char **ret)
     return *ret == NULL ? ST_NOMEM : ST_OK;
 }
 
+/* One copy of each text of tools; few differ. */
+static enum status copy_tools(struct loader *ld, struct str tools, const char **ret)
+{
+    uint64_t key = hash_str(tools, 3);
+    const uint64_t *found = map_get(&ld->tools, key);
+    if (found != NULL && str_eq(str_of((const char *)(uintptr_t)*found), tools)) {
+        *ret = (const char *)(uintptr_t)*found;
+        return ST_OK;
+    }
+    enum status st = copy_id(ld, tools, ret);
+    return st == ST_OK ? map_put(&ld->tools, key, (uint64_t)(uintptr_t)*ret) : st;
+}
+
 static enum status open_session(struct loader *ld, const struct trace_row *row, uint32_t *ret)
 {
     uint32_t idx = ld->sessions.count;
@@ -230,8 +246,12 @@ static enum status add_row(struct loader *ld, const struct trace_row *row)
 {
     uint32_t session = find_session(ld, row->source, row->session);
     enum status st = session == TRACE_NONE ? open_session(ld, row, &session) : ST_OK;
+    const char *tools = NULL;
     if (st == ST_OK && row->subs != NULL) {
         st = add_subs(ld, row, session);
+    }
+    if (st == ST_OK) {
+        st = copy_tools(ld, row->tools, &tools);
     }
     if (st != ST_OK) {
         return st;
@@ -248,6 +268,8 @@ static enum status add_row(struct loader *ld, const struct trace_row *row)
     raw->step.gap_us = (uint64_t)(row->gap_s * 1e6);
     raw->step.is_gap_from_request = row->is_gap_from_request;
     raw->step.is_tool = row->is_tool;
+    raw->step.has_gap = row->has_gap;
+    raw->step.tools = tools;
     raw->new_tokens = row->new_tokens;
     raw->session = session;
     raw->t_s = row->t_s;

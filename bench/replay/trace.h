@@ -21,7 +21,9 @@ struct trace_step {
     uint32_t in_tokens;    /* prompt */
     uint32_t reuse_tokens; /* of the prompt before: its first tokens that this prompt begins with */
     uint32_t out_tokens;
+    const char *tools;        /* called at its end, joined by '+', "" = none; of the arena */
     uint64_t gap_us;          /* wait before the next step's request */
+    bool has_gap;             /* recorded at all */
     bool is_gap_from_request; /* the wait counts from this step's request, else from its answer's
                                  end */
     bool is_tool;             /* opened by tool results, else by a user */

@@ -85,6 +85,9 @@ static enum status read_ids(yyjson_val *obj, struct trace_row *row, struct err *
     if (st == ST_OK) {
         st = read_id(obj, "sys", &row->sys, err);
     }
+    if (st == ST_OK) {
+        st = read_id(obj, "tool", &row->tools, err);
+    }
     return st == ST_OK ? read_subs(obj, &row->subs, err) : st;
 }
 
@@ -128,6 +131,7 @@ enum status trace_row_read(yyjson_val *obj, struct trace_row *ret, struct err *e
     if (st != ST_OK) {
         return st;
     }
+    row.has_gap = yyjson_obj_get(obj, "gap") != NULL;
     row.is_tool = str_eq(json_str(yyjson_obj_get(obj, "kind")), STR("tool"));
     row.is_gap_from_request = str_eq(json_str(yyjson_obj_get(obj, "gap_kind")), STR("llm+tool"));
     *ret = row;

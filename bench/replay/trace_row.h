@@ -17,6 +17,7 @@ struct trace_row {
     struct str session;
     struct str parent;
     struct str sys;
+    struct str tools; /* called at the step's end, joined by '+' */
     yyjson_val *subs; /* array of strings, NULL = absent */
     uint32_t in_tokens;
     uint32_t new_tokens; /* <= in_tokens */
@@ -25,6 +26,7 @@ struct trace_row {
     double t_s;          /* 0 when absent */
     double llm_s;
     double gap_s;
+    bool has_gap;
     bool is_gap_from_request;
     bool is_tool;
 };

@@ -30,7 +30,7 @@ static void trace_load__two_interleaved_sessions__are_grouped_in_order(void **st
     (void)state;
     struct trace trace;
     load_fine(&trace, "{\"src\":\"x\",\"s\":\"a\",\"in\":1000,\"new\":1000,\"out\":10,\"gap\":1.5,"
-                      "\"kind\":\"user\"}\n"
+                      "\"kind\":\"user\",\"tool\":\"Read+Grep\"}\n"
                       "{\"src\":\"x\",\"s\":\"b\",\"in\":500,\"out\":5}\n"
                       "\n"
                       "{\"src\":\"x\",\"s\":\"a\",\"in\":1200,\"new\":200,\"out\":20,\"kind\":"
@@ -44,6 +44,10 @@ static void trace_load__two_interleaved_sessions__are_grouped_in_order(void **st
     assert_int_equal(trace.sessions[0].step_count, 2);
     assert_int_equal(trace_step_at(&trace, 0, 0)->gap_us, 1500000);
     assert_false(trace_step_at(&trace, 0, 0)->is_tool);
+    assert_string_equal(trace_step_at(&trace, 0, 0)->tools, "Read+Grep");
+    assert_string_equal(trace_step_at(&trace, 0, 1)->tools, "");
+    assert_true(trace_step_at(&trace, 0, 0)->has_gap);
+    assert_false(trace_step_at(&trace, 1, 0)->has_gap);
     assert_int_equal(trace_step_at(&trace, 0, 1)->reuse_tokens, 1000);
     assert_true(trace_step_at(&trace, 0, 1)->is_tool);
     assert_int_equal(trace_step_at(&trace, 1, 0)->in_tokens, 500);
