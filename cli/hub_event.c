@@ -45,6 +45,11 @@ static void copy_arrived(struct copier *copier, struct coord_step_arrived *ev)
     put_str(copier, &ev->name);
     put_str(copier, &ev->tenant);
     put_str(copier, &ev->session);
+    put_str(copier, &ev->schema);
+    put_str(copier, &ev->parent);
+    put_str(copier, &ev->branch);
+    put_str(copier, &ev->hints.class_hint);
+    put_str(copier, &ev->hints.step_hint);
     put_str(copier, &ev->model);
 }
 

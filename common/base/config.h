@@ -45,5 +45,7 @@ enum config_stream_keepalive {
     STREAM_KEEPALIVE_AFTER_STATUS,
     STREAM_KEEPALIVE_EARLY
 };
+enum config_on_invalid { ON_INVALID_REJECT, ON_INVALID_IGNORE };
+enum config_billing_block { BILLING_BLOCK_AUTO, BILLING_BLOCK_ON, BILLING_BLOCK_OFF };
 
 #endif

@@ -248,6 +248,12 @@ enum status config_check(struct config *cfg, struct config_errors *errors)
                             cfg->admin_listen);
         }
     }
+    for (size_t i = 0; i < cfg->identity_headers.count; i++) {
+        if (!consists_of(str_of(cfg->identity_headers.items[i]), name_bytes)) {
+            config_complain(errors, "identity.headers: '%.60s' is no name of a header field",
+                            cfg->identity_headers.items[i]);
+        }
+    }
     check_readable("admin.key_file", cfg->admin_key_file, errors);
     check_pair("tls.cert_file", cfg->tls_cert_file, "tls.key_file", cfg->tls_key_file, errors);
     check_readable("tls.cert_file", cfg->tls_cert_file, errors);

@@ -5,9 +5,9 @@
 #include "coordinator/core/homes.h"
 
 static const char *const match_texts[] = {
-    [COORD_MATCH_NONE] = "none",     [COORD_MATCH_ID] = "id",   [COORD_MATCH_CHAIN] = "chain",
-    [COORD_MATCH_NEW_ID] = "new_id", [COORD_MATCH_NEW] = "new", [COORD_MATCH_TWIN] = "twin",
-    [COORD_MATCH_FORK] = "fork",
+    [COORD_MATCH_NONE] = "none",     [COORD_MATCH_ID] = "id",     [COORD_MATCH_CHAIN] = "chain",
+    [COORD_MATCH_NEW_ID] = "new_id", [COORD_MATCH_NEW] = "new",   [COORD_MATCH_TWIN] = "twin",
+    [COORD_MATCH_FORK] = "fork",     [COORD_MATCH_BACK] = "back", [COORD_MATCH_REOPEN] = "reopen",
 };
 
 static enum coord_branch branch_of(const struct coord_session *session,
@@ -104,7 +104,7 @@ static void count_match(struct coord_core *core,
 {
     struct coord_counters *counters = &core->counters;
     counters->session_by_id += match->kind == COORD_MATCH_ID ? 1 : 0;
-    counters->session_by_chain += match->kind == COORD_MATCH_CHAIN ? 1 : 0;
+    counters->session_by_chain += match->session != NULL && match->kind != COORD_MATCH_ID ? 1 : 0;
     if (match->session == NULL) {
         counters->session_new++;
         counters->sessions_born += kept != NULL ? 1 : 0;
@@ -115,7 +115,7 @@ static void count_match(struct coord_core *core,
 static uint64_t open_receipt(struct coord_core *core,
                              const struct coord_step_arrived *arrived,
                              const char *label,
-                             const char *match,
+                             const struct coord_match *match,
                              uint64_t now_us)
 {
     struct coord_receipt *receipt = coord_receipts_add(&core->receipts, arrived->name);
@@ -123,10 +123,21 @@ static uint64_t open_receipt(struct coord_core *core,
         return 0;
     }
     receipt->arrived_at_us = now_us;
-    receipt->match = match;
+    receipt->match = match_texts[match->kind];
+    receipt->confidence = match->confidence;
     receipt->prompt_bytes = arrived->prompt_bytes;
     receipt->branch = COORD_BRANCH_REFUSED;
     (void)str_copy(receipt->session, sizeof(receipt->session), str_of(label));
+    (void)str_copy(receipt->schema, sizeof(receipt->schema), arrived->schema);
+    (void)str_copy(receipt->agent, sizeof(receipt->agent), arrived->branch);
+    if (arrived->parent.len > 0) {
+        coord_session_label(arrived->parent,
+                            coord_sessions_id_key(&core->sessions, arrived, arrived->parent),
+                            receipt->parent);
+    } else if (match->parent != NULL) {
+        coord_session_label(coord_session_id_text(match->parent), match->parent->key,
+                            receipt->parent);
+    }
     (void)str_copy(receipt->model, sizeof(receipt->model), arrived->model);
     return receipt->number;
 }
@@ -136,8 +147,9 @@ static void refuse_arrival(struct coord_core *core,
                            enum coord_refuse why,
                            uint64_t now_us)
 {
+    static const struct coord_match nobody = {.kind = COORD_MATCH_NONE};
     struct coord_receipt *receipt =
-        coord_receipts_at(&core->receipts, open_receipt(core, arrived, "", "none", now_us));
+        coord_receipts_at(&core->receipts, open_receipt(core, arrived, "", &nobody, now_us));
     if (receipt != NULL) {
         receipt->result = COORD_RESULT_REFUSED;
     }
@@ -192,11 +204,11 @@ static void commit(struct coord_core *core,
     core->counters.steps_arrived++;
     coord_budget_note_step(&core->budget, now_us);
     count_match(core, match, session);
-    request->receipt =
-        open_receipt(core, arrived, request->label, match_texts[match->kind], now_us);
+    request->receipt = open_receipt(core, arrived, request->label, match, now_us);
     if (session != NULL) {
         session->in_flight++;
         session->steps++;
+        session->is_answered = false;
         session->born_at_us = session->steps == 1 ? now_us : session->born_at_us;
         coord_home_busy(&core->fleet, &core->sessions, session, now_us);
         bool had_home = session->home.v != ENGINE_NONE.v;
@@ -222,7 +234,7 @@ static enum status arrive(struct coord_core *core,
     }
     request->model = model;
     struct coord_match match;
-    coord_sessions_match(&core->sessions, arrived, model, &match);
+    coord_sessions_match(&core->sessions, arrived, model, now_us, &match);
     request_fill(request, arrived, &match, now_us);
     bool may_settle = match.kind != COORD_MATCH_NONE && arrived->route != COORD_ROUTE_COUNT_TOKENS;
     struct coord_ask ask = {.request = request,

@@ -59,12 +59,28 @@ enum coord_event_kind {
     COORD_EV_TICK,           /* every 100 ms or so */
 };
 
+/* What the client says about the step beside whose it is; 0 and "" = not said. */
+struct coord_hints {
+    struct str class_hint; /* kind of agent */
+    struct str step_hint;  /* name of the step or turn */
+    int32_t priority;      /* higher is more urgent */
+    uint32_t output_tokens;
+    uint64_t deadline_us;  /* from arrival */
+    uint64_t retention_us; /* how long its cache is worth keeping */
+    bool is_final;         /* last step of the session */
+    bool expects_resume;
+};
+
 struct coord_step_arrived {
     struct request_id req;
     struct str name;    /* x-request-id, <= 128 bytes, printable */
     struct str tenant;  /* scope of the session id; "" until tenants exist */
     struct str session; /* id the client sent, <= 256 bytes; "" = infer from the chain */
-    struct str model;   /* as asked for, <= 256 bytes */
+    struct str schema;  /* the way it was said (identity.def), "" = not */
+    struct str parent;  /* session that started it, <= 256 bytes; "" = a root, or not known */
+    struct str branch;  /* its name inside the client's session, "" = the root there */
+    struct coord_hints hints;
+    struct str model; /* as asked for, <= 256 bytes */
     enum coord_route route;
     /* The prompt chain (docs/formulas.md#F1), three arrays [chain_count]: hashes from first to
      * last, prompt bytes up to and with each boundary (ascending), and 1 = end of a message (or of

@@ -63,15 +63,19 @@ static enum status write_decision(const struct coord_receipt *receipt, struct bu
     enum status st = ST_OK;
     add_text(&st, out, "request", receipt->name);
     add_text(&st, out, "session", receipt->session);
+    add_text(&st, out, "schema", receipt->schema);
+    add_text(&st, out, "parent", receipt->parent);
+    add_text(&st, out, "agent", receipt->agent);
     add_text(&st, out, "model", receipt->model);
     add_text(&st, out, "engine", receipt->engine);
     note(&st, buf_add_fmt(out,
-                          "\"branch\":\"%s\",\"match\":\"%s\",\"attempt\":%u,\"prompt_bytes\":%u,"
+                          "\"branch\":\"%s\",\"match\":\"%s\",\"confidence\":%.2f,\"attempt\":%u,"
+                          "\"prompt_bytes\":%u,"
                           "\"reuse_bytes\":%u,"
                           "\"cost_ms\":%.1f,\"candidates_total\":%u",
-                          branch_texts[receipt->branch], receipt->match, receipt->attempt,
-                          receipt->prompt_bytes, receipt->reuse_bytes, receipt->wait_us / 1000.0,
-                          receipt->total));
+                          branch_texts[receipt->branch], receipt->match, receipt->confidence,
+                          receipt->attempt, receipt->prompt_bytes, receipt->reuse_bytes,
+                          receipt->wait_us / 1000.0, receipt->total));
     return st;
 }
 

@@ -37,7 +37,8 @@ enum {
     COORD_RECEIPT_CANDIDATES = 8,
     COORD_RECEIPT_ENGINE_BYTES = 32,
     COORD_RECEIPT_PRIOR = 3,
-    COORD_RECEIPT_TEXT_BYTES = 65
+    COORD_RECEIPT_TEXT_BYTES = 65,
+    COORD_RECEIPT_SCHEMA_BYTES = 40
 };
 
 struct coord_candidate {
@@ -62,7 +63,11 @@ struct coord_receipt {
     char model[COORD_RECEIPT_TEXT_BYTES];    /* cut when longer */
     char engine[COORD_RECEIPT_ENGINE_BYTES]; /* chosen; "" = none */
     enum coord_branch branch;
-    const char *match; /* how the session was found; static text */
+    const char *match;                       /* how the session was found; static text */
+    double confidence;                       /* that this is right, [0,1] */
+    char schema[COORD_RECEIPT_SCHEMA_BYTES]; /* how the client said whose it is; "" = it did not */
+    char parent[COORD_RECEIPT_TEXT_BYTES];   /* label of the session that started this one */
+    char agent[COORD_RECEIPT_TEXT_BYTES];    /* branch of the client's session; cut when longer */
     uint32_t attempt;
     uint32_t prompt_bytes;
     uint32_t reuse_bytes; /* predicted */

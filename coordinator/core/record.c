@@ -33,12 +33,28 @@ static void add_chain(enum status *st, struct buf *out, const struct coord_step_
     note(st, buf_add_str(out, STR("]")));
 }
 
+static void add_hints(enum status *st, struct buf *out, const struct coord_hints *hints)
+{
+    add_text(st, out, "class_hint", hints->class_hint);
+    add_text(st, out, "step_hint", hints->step_hint);
+    add_num(st, out, "priority", (uint32_t)hints->priority);
+    add_num(st, out, "output_tokens", hints->output_tokens);
+    add_num(st, out, "deadline_us", hints->deadline_us);
+    add_num(st, out, "retention_us", hints->retention_us);
+    add_num(st, out, "is_final", hints->is_final ? 1 : 0);
+    add_num(st, out, "expects_resume", hints->expects_resume ? 1 : 0);
+}
+
 static void add_arrived(enum status *st, struct buf *out, const struct coord_step_arrived *arrived)
 {
     add_num(st, out, "req", arrived->req.v);
     add_text(st, out, "name", arrived->name);
     add_text(st, out, "tenant", arrived->tenant);
     add_text(st, out, "session", arrived->session);
+    add_text(st, out, "schema", arrived->schema);
+    add_text(st, out, "parent", arrived->parent);
+    add_text(st, out, "branch", arrived->branch);
+    add_hints(st, out, &arrived->hints);
     add_text(st, out, "model", arrived->model);
     add_num(st, out, "route", (uint64_t)arrived->route);
     add_num(st, out, "prompt_bytes", arrived->prompt_bytes);

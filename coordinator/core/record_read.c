@@ -201,12 +201,28 @@ static void read_chain(struct cursor *cur, struct coord_step_arrived *arrived)
     arrived->chain_count = count;
 }
 
+static void read_hints(struct cursor *cur, struct coord_hints *hints)
+{
+    hints->class_hint = text(cur, "class_hint");
+    hints->step_hint = text(cur, "step_hint");
+    hints->priority = (int32_t)num32(cur, "priority");
+    hints->output_tokens = num32(cur, "output_tokens");
+    hints->deadline_us = num(cur, "deadline_us", UINT64_MAX);
+    hints->retention_us = num(cur, "retention_us", UINT64_MAX);
+    hints->is_final = flag(cur, "is_final");
+    hints->expects_resume = flag(cur, "expects_resume");
+}
+
 static void read_arrived(struct cursor *cur, struct coord_step_arrived *arrived)
 {
     arrived->req.v = num(cur, "req", UINT64_MAX);
     arrived->name = text(cur, "name");
     arrived->tenant = text(cur, "tenant");
     arrived->session = text(cur, "session");
+    arrived->schema = text(cur, "schema");
+    arrived->parent = text(cur, "parent");
+    arrived->branch = text(cur, "branch");
+    read_hints(cur, &arrived->hints);
     arrived->model = text(cur, "model");
     arrived->route = (enum coord_route)num(cur, "route", COORD_ROUTE_COUNT_TOKENS);
     arrived->prompt_bytes = num32(cur, "prompt_bytes");

@@ -39,7 +39,7 @@ void coord_sessions_init(struct coord_sessions *sessions,
     *sessions = (struct coord_sessions){.mem = mem, .seed = seed};
     slab_init(&sessions->slab, mem, sizeof(struct coord_session), max_sessions);
     map_init(&sessions->by_id, mem, max_sessions);
-    map_init(&sessions->by_tail, mem, max_sessions * COORD_TAILS + 1);
+    map_init(&sessions->by_tail, mem, max_sessions * COORD_TAIL_SLOTS + 1);
     for (int i = 0; i < COORD_SESSION_STATES; i++) {
         list_init(&sessions->lists[i]);
     }
@@ -74,7 +74,7 @@ static struct coord_session *session_at(const struct coord_sessions *sessions, u
 
 static struct coord_tail *tail_at(const struct coord_sessions *sessions, uint32_t ref)
 {
-    return &session_at(sessions, ref / COORD_TAILS)->tails[ref % COORD_TAILS];
+    return &session_at(sessions, ref / COORD_TAIL_SLOTS)->tails[ref % COORD_TAIL_SLOTS];
 }
 
 /* --- labels --- */
@@ -142,30 +142,34 @@ struct coord_session *coord_sessions_oldest(const struct coord_sessions *session
 
 /* --- ids --- */
 
-static bool
-id_is(const struct coord_session *session, const struct coord_step_arrived *arrived, uint32_t model)
+static bool id_is(const struct coord_session *session,
+                  const struct coord_step_arrived *arrived,
+                  struct str id,
+                  uint32_t model)
 {
     return session->model == model && session->tenant_len == arrived->tenant.len &&
            str_eq((struct str){session->text, session->tenant_len}, arrived->tenant) &&
-           str_eq(coord_session_id_text(session), arrived->session);
+           str_eq(coord_session_id_text(session), id);
 }
 
 /* One home per (tenant, id, model). */
-static uint64_t id_hash(const struct coord_sessions *sessions,
-                        const struct coord_step_arrived *arrived)
+uint64_t coord_sessions_id_key(const struct coord_sessions *sessions,
+                               const struct coord_step_arrived *arrived,
+                               struct str id)
 {
-    uint64_t who = hash_str(arrived->session, hash_str(arrived->tenant, sessions->seed));
+    uint64_t who = hash_str(id, hash_str(arrived->tenant, sessions->seed));
     return hash_str(arrived->model, who);
 }
 
 static struct coord_session *id_find(const struct coord_sessions *sessions,
                                      const struct coord_step_arrived *arrived,
-                                     uint32_t model,
-                                     uint64_t hash)
+                                     struct str id,
+                                     uint32_t model)
 {
+    uint64_t key = coord_sessions_id_key(sessions, arrived, id);
     for (uint64_t i = 0; i < ID_PROBES; i++) {
-        const uint64_t *idx = map_get(&sessions->by_id, hash + i);
-        if (idx != NULL && id_is(session_at(sessions, (uint32_t)*idx), arrived, model)) {
+        const uint64_t *idx = map_get(&sessions->by_id, key + i);
+        if (idx != NULL && id_is(session_at(sessions, (uint32_t)*idx), arrived, id, model)) {
             return session_at(sessions, (uint32_t)*idx);
         }
     }
@@ -173,6 +177,14 @@ static struct coord_session *id_find(const struct coord_sessions *sessions,
 }
 
 /* --- chains --- */
+
+/* How sure each kind is: at most the share that bench_sessions found right on recorded tasks
+ * (docs/identity.md), less where it saw few. */
+static const double confidences[] = {
+    [COORD_MATCH_NONE] = 0.0,   [COORD_MATCH_ID] = 1.0,     [COORD_MATCH_CHAIN] = 0.99,
+    [COORD_MATCH_NEW_ID] = 1.0, [COORD_MATCH_NEW] = 0.7,    [COORD_MATCH_TWIN] = 0.9,
+    [COORD_MATCH_BACK] = 0.9,   [COORD_MATCH_REOPEN] = 0.6, [COORD_MATCH_FORK] = 0.5,
+};
 
 /* Chains of one tenant never meet those of another; the model is in the chain's seed and here once
  * more. Both sides are good hashes already, so combining them by xor is enough. */
@@ -195,7 +207,7 @@ static uint32_t common_bytes(const struct coord_session *session,
         if (!is_boundary(arrived, i)) {
             continue;
         }
-        for (uint32_t k = 0; k < COORD_TAILS; k++) {
+        for (uint32_t k = 0; k < COORD_TAIL_SLOTS; k++) {
             if (session->tails[k].is_used && session->tails[k].key == arrived->chain[i]) {
                 return arrived->chain_bytes[i];
             }
@@ -209,33 +221,106 @@ struct tail_hit {
     struct coord_session *idle; /* it is the end of this one's last request, nothing in flight */
     struct coord_session *busy; /* same, with a step in flight */
     struct coord_session *left; /* this one ended here once and has gone on */
+    uint32_t left_slot;         /* of its tail */
+    uint32_t left_count;        /* such ones */
+    uint32_t live_count;        /* of them used lately or with a step in flight */
 };
 
-static bool tail_look(const struct coord_sessions *sessions, uint64_t key, struct tail_hit *ret)
+static bool is_live(const struct coord_session *session, uint64_t now_us)
 {
-    *ret = (struct tail_hit){NULL, NULL, NULL};
+    return session->in_flight > 0 || now_us - session->used_at_us <= COORD_BACK_US;
+}
+
+/* Of two that wait at the same point, whose turn it is: the one that has waited longer, but one
+ * that has been silent for long comes last. */
+static bool
+is_sooner(const struct coord_session *session, const struct coord_session *than, uint64_t now_us)
+{
+    if (than == NULL || is_live(session, now_us) != is_live(than, now_us)) {
+        return than == NULL || is_live(session, now_us);
+    }
+    return (session->used_at_us < than->used_at_us) == is_live(session, now_us);
+}
+
+static bool tail_look(const struct coord_sessions *sessions,
+                      uint64_t key,
+                      uint64_t now_us,
+                      struct tail_hit *ret)
+{
+    *ret = (struct tail_hit){.idle = NULL};
     const uint64_t *first = map_get(&sessions->by_tail, key);
     if (first == NULL) {
         return false;
     }
     uint32_t ref = (uint32_t)*first;
-    for (int i = 0; i < TAIL_WALK_MAX && ref != TAIL_NONE && ret->idle == NULL; i++) {
-        struct coord_session *session = session_at(sessions, ref / COORD_TAILS);
-        bool is_newest = session->newest == ref % COORD_TAILS;
+    int seen = 0;
+    for (; seen < TAIL_WALK_MAX && ref != TAIL_NONE; seen++) {
+        uint32_t slot = ref % COORD_TAIL_SLOTS;
+        struct coord_session *session = session_at(sessions, ref / COORD_TAIL_SLOTS);
+        bool is_newest = session->newest == slot;
+        ref = tail_at(sessions, ref)->next;
         if (is_newest && session->in_flight == 0) {
-            ret->idle = session;
+            ret->idle = is_sooner(session, ret->idle, now_us) ? session : ret->idle;
         } else if (is_newest && ret->busy == NULL) {
             ret->busy = session;
-        } else if (!is_newest && ret->left == NULL) {
+        } else if (!is_newest && session != ret->left) {
+            ret->left_count++;
+            ret->live_count += is_live(session, now_us) ? 1 : 0;
+            if (ret->left != NULL && !is_live(session, now_us)) {
+                continue;
+            }
             ret->left = session;
+            ret->left_slot = slot;
         }
-        ref = tail_at(sessions, ref)->next;
     }
+    ret->left_count += ref != TAIL_NONE ? 1 : 0; /* not looked at */
+    ret->live_count += ref != TAIL_NONE ? 1 : 0;
     return true;
 }
 
-static void match_hit(const struct tail_hit *hit, bool is_whole_chain, struct coord_match *ret)
+static bool is_first_tail(const struct tail_hit *hit)
 {
+    const struct coord_session *session = hit->left;
+    return hit->left_slot == COORD_TAIL_OPENING ||
+           (hit->left_slot == 0 && !session->tails[COORD_TAIL_OPENING].is_used);
+}
+
+/* Nobody but the left session can be meant, and it waits. Beyond its first request a prompt holds
+ * its own replies. Its first request others may send too: then it counts only if it was used
+ * lately, no other such one was, nobody has begun as it did, and it is more than one segment (a
+ * system prompt alone says nothing). */
+static bool is_gone_back(const struct tail_hit *hit, uint32_t segments, uint64_t now_us)
+{
+    const struct coord_session *session = hit->left;
+    ASSERT(session != NULL); /* a boundary that is known is some session's */
+    if (session->in_flight > 0) {
+        return false;
+    }
+    if (!is_first_tail(hit)) {
+        return hit->left_count == 1;
+    }
+    return hit->live_count == 1 && is_live(session, now_us) && !session->is_repeated &&
+           segments >= 2;
+}
+
+/* Segments of the chain up to and with that boundary. */
+static uint32_t segments_to(const struct coord_step_arrived *arrived, uint32_t last)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i <= last; i++) {
+        count += is_boundary(arrived, i) ? 1 : 0;
+    }
+    return count;
+}
+
+/* at: the boundary of the new chain. */
+static void match_hit(const struct tail_hit *hit,
+                      const struct coord_step_arrived *arrived,
+                      uint32_t at,
+                      uint64_t now_us,
+                      struct coord_match *ret)
+{
+    bool is_whole_chain = at + 1 == arrived->chain_count;
     if (hit->idle != NULL) {
         ret->kind = COORD_MATCH_CHAIN; /* the next step, or the last one again */
         ret->session = hit->idle;
@@ -244,6 +329,9 @@ static void match_hit(const struct tail_hit *hit, bool is_whole_chain, struct co
         ret->session = hit->busy;
     } else if (hit->busy != NULL) {
         ret->kind = COORD_MATCH_TWIN;
+    } else if (!is_whole_chain && is_gone_back(hit, segments_to(arrived, at), now_us)) {
+        ret->kind = is_first_tail(hit) ? COORD_MATCH_REOPEN : COORD_MATCH_BACK;
+        ret->session = hit->left;
     } else {
         ret->kind = COORD_MATCH_FORK;
         ret->parent = hit->left;
@@ -252,6 +340,7 @@ static void match_hit(const struct tail_hit *hit, bool is_whole_chain, struct co
 
 static void match_chain(const struct coord_sessions *sessions,
                         const struct coord_step_arrived *arrived,
+                        uint64_t now_us,
                         struct coord_match *ret)
 {
     uint64_t scope = chain_scope(sessions, arrived);
@@ -263,8 +352,8 @@ static void match_chain(const struct coord_sessions *sessions,
         if (!is_boundary(arrived, i)) {
             continue;
         }
-        if (tail_look(sessions, arrived->chain[i] ^ scope, &hit)) {
-            match_hit(&hit, i == last, ret);
+        if (tail_look(sessions, arrived->chain[i] ^ scope, now_us, &hit)) {
+            match_hit(&hit, arrived, i, now_us, ret);
             ret->bytes = arrived->chain_bytes[i];
             break;
         }
@@ -278,26 +367,48 @@ static void match_chain(const struct coord_sessions *sessions,
     }
 }
 
+/* By the client's id. A new one may have been started by another, whose engine holds part of the
+ * prompt: what both have sent, or else the opening (tools or system text) they likely share. */
+static void match_id(const struct coord_sessions *sessions,
+                     const struct coord_step_arrived *arrived,
+                     uint32_t model,
+                     struct coord_match *ret)
+{
+    ret->session = id_find(sessions, arrived, arrived->session, model);
+    ret->kind = ret->session != NULL ? COORD_MATCH_ID : COORD_MATCH_NEW_ID;
+    ret->key = coord_sessions_id_key(sessions, arrived, arrived->session);
+    ret->tail_key = arrived->chain_count > 0 ? arrived->chain[arrived->chain_count - 1] : 0;
+    if (ret->session != NULL) {
+        ret->bytes = common_bytes(ret->session, arrived);
+        return;
+    }
+    if (arrived->parent.len > 0) {
+        ret->parent = id_find(sessions, arrived, arrived->parent, model);
+    }
+    if (ret->parent == NULL) {
+        return;
+    }
+    ret->bytes = common_bytes(ret->parent, arrived);
+    for (uint32_t i = 0; i < arrived->chain_count && ret->bytes == 0; i++) {
+        ret->bytes = is_boundary(arrived, i) ? arrived->chain_bytes[i] : 0;
+    }
+}
+
 void coord_sessions_match(const struct coord_sessions *sessions,
                           const struct coord_step_arrived *arrived,
                           uint32_t model,
+                          uint64_t now_us,
                           struct coord_match *ret)
 {
     *ret = (struct coord_match){.kind = COORD_MATCH_NONE};
     if (arrived->session.len > 0 && arrived->session.len <= COORD_SESSION_MAX) {
-        uint64_t hash = id_hash(sessions, arrived);
-        ret->session = id_find(sessions, arrived, model, hash);
-        ret->kind = ret->session != NULL ? COORD_MATCH_ID : COORD_MATCH_NEW_ID;
-        ret->key = hash;
-        if (ret->session != NULL) {
-            ret->bytes = common_bytes(ret->session, arrived);
-        }
-        ret->tail_key = arrived->chain_count > 0 ? arrived->chain[arrived->chain_count - 1] : 0;
+        match_id(sessions, arrived, model, ret);
     } else if (arrived->chain_count > 0) {
-        match_chain(sessions, arrived, ret);
+        match_chain(sessions, arrived, now_us, ret);
     } else {
         ret->key = hash_str(arrived->name, hash_mix(sessions->seed, arrived->req.v));
     }
+    ret->confidence = confidences[ret->kind];
 }
 
 static enum status id_put(struct coord_sessions *sessions,
@@ -390,12 +501,32 @@ static void tail_link(struct coord_sessions *sessions, struct coord_tail *tail, 
     *first = ref;
 }
 
+/* Moves the first tail out of the ring, to stay. */
+static void tail_keep(struct coord_sessions *sessions, struct coord_session *session, uint32_t slot)
+{
+    struct coord_tail *tail = &session->tails[slot];
+    session->tails[COORD_TAIL_OPENING] = *tail;
+    if (session->text != NULL) {
+        return; /* in no index */
+    }
+    uint32_t ref = session->idx * COORD_TAIL_SLOTS + COORD_TAIL_OPENING;
+    if (tail->next != TAIL_NONE) {
+        tail_at(sessions, tail->next)->prev = ref;
+    }
+    if (tail->prev != TAIL_NONE) {
+        tail_at(sessions, tail->prev)->next = ref;
+    } else {
+        *map_get(&sessions->by_tail, tail->key) = ref;
+    }
+}
+
 enum status coord_sessions_advance(struct coord_sessions *sessions,
                                    struct coord_session *session,
                                    uint64_t tail_key)
 {
     struct coord_tail *newest = &session->tails[session->newest];
     if (newest->is_used && newest->key == tail_key) {
+        session->is_repeated = session->is_repeated || session->is_answered;
         return ST_OK;
     }
     uint32_t slot = (session->newest + 1) % COORD_TAILS;
@@ -405,13 +536,15 @@ enum status coord_sessions_advance(struct coord_sessions *sessions,
         map_put(&sessions->by_tail, tail_key, TAIL_NONE) != ST_OK) {
         return ST_NOMEM;
     }
-    if (is_indexed && tail->is_used) {
+    if (tail->is_used && !session->tails[COORD_TAIL_OPENING].is_used) {
+        tail_keep(sessions, session, slot);
+    } else if (is_indexed && tail->is_used) {
         tail_unlink(sessions, tail, tail->key == tail_key);
     }
     *tail =
         (struct coord_tail){.key = tail_key, .next = TAIL_NONE, .prev = TAIL_NONE, .is_used = true};
     if (is_indexed) {
-        tail_link(sessions, tail, session->idx * COORD_TAILS + slot);
+        tail_link(sessions, tail, session->idx * COORD_TAIL_SLOTS + slot);
     }
     session->newest = slot;
     return ST_OK;
@@ -424,7 +557,7 @@ void coord_sessions_forget(struct coord_sessions *sessions, struct coord_session
         (void)map_remove(&sessions->by_id, session->id_key);
         text_free(sessions, session);
     } else {
-        for (uint32_t i = 0; i < COORD_TAILS; i++) {
+        for (uint32_t i = 0; i < COORD_TAIL_SLOTS; i++) {
             if (session->tails[i].is_used) {
                 tail_unlink(sessions, &session->tails[i], false);
             }

@@ -2,7 +2,8 @@
 /* Which task a step belongs to: by the id its client sent, else by the prompt chain it continues.
  * A chain continues the session whose last request ended where the new chain passes
  * (docs/formulas.md#F1).
- * PURE. THREAD: core. LIMITS: max_sessions; COORD_TAILS ends of requests remembered per session. */
+ * PURE. THREAD: core. LIMITS: max_sessions; per session the ends of the last COORD_TAILS requests
+ * and of the first one. */
 #ifndef COORDINATOR_CORE_SESSION_H
 #define COORDINATOR_CORE_SESSION_H
 
@@ -12,7 +13,16 @@
 #include "common/base/slab.h"
 #include "coordinator/core/event.h"
 
-enum { COORD_TAILS = 8, COORD_LABEL_BYTES = 65 };
+enum {
+    COORD_TAILS = 8,
+    COORD_TAIL_OPENING =
+        COORD_TAILS, /* place of the first request's end, once the ring has passed it */
+    COORD_TAIL_SLOTS,
+    COORD_LABEL_BYTES = 65,
+};
+
+/* A session that was used no longer ago may be gone on with from an earlier point. */
+#define COORD_BACK_US UINT64_C(900000000)
 
 enum coord_session_state {
 #define X(name, text, next) COORD_SESSION_##name,
@@ -30,7 +40,7 @@ enum {
 /* Where a request of the session ended. */
 struct coord_tail {
     uint64_t key;  /* of that boundary; with an id: the chain hash itself */
-    uint32_t next; /* same key, as a reference: session index * COORD_TAILS + slot */
+    uint32_t next; /* same key, as a reference: session index * COORD_TAIL_SLOTS + slot */
     uint32_t prev;
     bool is_used;
 };
@@ -57,9 +67,12 @@ struct coord_session {
     uint32_t generation; /* of the slab place */
     uint32_t in_flight;
     uint32_t steps;
-    uint32_t newest; /* slot of the last request's tail */
+    uint32_t newest;  /* slot of the last request's tail */
+    bool is_answered; /* its last request ended well */
+    bool
+        is_repeated; /* one came again after its answer: maybe from another task that began alike */
     enum coord_session_state state;
-    struct coord_tail tails[COORD_TAILS];
+    struct coord_tail tails[COORD_TAIL_SLOTS];
 };
 
 struct coord_sessions {
@@ -81,12 +94,15 @@ enum coord_match_kind {
     COORD_MATCH_NEW,    /* first step of an unknown chain */
     COORD_MATCH_TWIN,   /* same chain as a step still in flight: another task that began alike */
     COORD_MATCH_FORK,   /* continues a point that its session has left: a new task beside it */
+    COORD_MATCH_BACK,   /* goes on from a point that its session has left, which nobody else has */
+    COORD_MATCH_REOPEN, /* same, from the session's first request: its prompt was compacted */
 };
 
 struct coord_match {
     enum coord_match_kind kind;
-    struct coord_session *session; /* ID, CHAIN */
-    struct coord_session *parent;  /* FORK: the session it branched off */
+    double confidence;             /* that this is right, [0,1]; docs/identity.md */
+    struct coord_session *session; /* ID, CHAIN, BACK, REOPEN */
+    struct coord_session *parent;  /* FORK, NEW_ID: the session it branched off, or NULL */
     uint64_t key;                  /* key of the session, existing or to be born */
     uint64_t tail_key;             /* of the new chain's end; meaningless without a chain */
     uint32_t bytes;                /* prompt bytes that the session (or parent) has sent before */
@@ -98,11 +114,17 @@ void coord_sessions_init(struct coord_sessions *sessions,
                          uint64_t seed);
 void coord_sessions_fini(struct coord_sessions *sessions);
 
-/* Says whose step this is; changes nothing. model is the step's index in coord_models.
- * O(chain_count). */
+/* Key of the session with this id that the step's tenant and model have, known or not. */
+uint64_t coord_sessions_id_key(const struct coord_sessions *sessions,
+                               const struct coord_step_arrived *arrived,
+                               struct str id);
+
+/* Says whose step this is; changes nothing. model is the step's index in coord_models. now_us
+ * decides only whether a session that is gone back to was used lately. O(chain_count). */
 void coord_sessions_match(const struct coord_sessions *sessions,
                           const struct coord_step_arrived *arrived,
                           uint32_t model,
+                          uint64_t now_us,
                           struct coord_match *ret);
 
 /* A new busy session for a match without one, with no step yet. ST_OK, ST_NOMEM, ST_FULL (forget

@@ -123,6 +123,7 @@ static enum coord_result judge(struct coord_core *core,
         learn_speed(&core->fleet, request, now_us);
         coord_fleet_success(engine, request->submitted_at_us, now_us);
         if (request->session != NULL) {
+            request->session->is_answered = true;
             (void)coord_home_learn(&core->fleet, request->session, engine->id,
                                    request->prompt_bytes, request->has_home_failed);
         }

@@ -27,9 +27,23 @@ enum body_key {
     KEY_PROMPT_CACHE_KEY,
     KEY_METADATA,
     KEY_CLIENT_METADATA,
+    KEY_VLLM_XARGS,
+    KEY_PROGRAM_ID,
+    KEY_EXTRA_BODY,
+    KEY_AGENT_HINT,
+    KEY_AGENT_HINTS,
+    KEY_NVEXT,
+    KEY_SESSION_PARAMS,
+    KEY_DISAGGREGATED_PARAMS,
+    KEY_LITELLM_SESSION_ID,
+    KEY_CONVERSATION,
 };
 
-enum { KEY_COUNT = KEY_CLIENT_METADATA + 1, KEY_NONE = -1 };
+enum {
+    KEY_COUNT = KEY_CONVERSATION + 1,
+    KEY_IDENTITY_FIRST = KEY_SESSION_ID, /* from here on: who is calling */
+    KEY_NONE = -1
+};
 
 /* Types a value may have; null is always the same as absent, but for model. */
 enum {
@@ -78,12 +92,23 @@ static const struct {
     [KEY_PROMPT_CACHE_KEY] = {STR("prompt_cache_key"), TYPE_ANY, ON_ALL, ""},
     [KEY_METADATA] = {STR("metadata"), TYPE_ANY, ON_ALL, ""},
     [KEY_CLIENT_METADATA] = {STR("client_metadata"), TYPE_ANY, ON_ALL, ""},
+    [KEY_VLLM_XARGS] = {STR("vllm_xargs"), TYPE_ANY, ON_ALL, ""},
+    [KEY_PROGRAM_ID] = {STR("program_id"), TYPE_ANY, ON_ALL, ""},
+    [KEY_EXTRA_BODY] = {STR("extra_body"), TYPE_ANY, ON_ALL, ""},
+    [KEY_AGENT_HINT] = {STR("agent_hint"), TYPE_ANY, ON_ALL, ""},
+    [KEY_AGENT_HINTS] = {STR("agent_hints"), TYPE_ANY, ON_ALL, ""},
+    [KEY_NVEXT] = {STR("nvext"), TYPE_ANY, ON_ALL, ""},
+    [KEY_SESSION_PARAMS] = {STR("session_params"), TYPE_ANY, ON_ALL, ""},
+    [KEY_DISAGGREGATED_PARAMS] = {STR("disaggregated_params"), TYPE_ANY, ON_ALL, ""},
+    [KEY_LITELLM_SESSION_ID] = {STR("litellm_session_id"), TYPE_ANY, ON_ALL, ""},
+    [KEY_CONVERSATION] = {STR("conversation"), TYPE_ANY, ON_ALL, ""},
 };
 
 struct body_parser {
     const struct mem *mem;
     struct scratch scratch;
     struct chain chain;
+    struct identity_read identity;
     char model[COORD_MODEL_MAX];
 };
 
@@ -104,6 +129,7 @@ enum status body_parser_new_in(const struct mem *mem, struct body_parser **ret)
     }
     parser->mem = mem;
     scratch_init(&parser->scratch, mem);
+    identity_read_init(&parser->identity, mem);
     enum status st = chain_init(&parser->chain, mem, COORD_CHAIN_MAX);
     if (st != ST_OK) {
         body_parser_free(parser);
@@ -124,6 +150,7 @@ void body_parser_free(struct body_parser *parser)
         return;
     }
     chain_fini(&parser->chain);
+    identity_read_fini(&parser->identity);
     scratch_fini(&parser->scratch);
     mem_free(parser->mem, parser, sizeof(*parser));
 }
@@ -321,6 +348,31 @@ build_chain(struct body_parser *parser, const struct parse *parse, struct body_v
     view->prompt_bytes = chain->prompt_bytes;
 }
 
+static void find_billing(const struct parse *parse, struct body_view *view)
+{
+    size_t array_at = 0;
+    size_t array_len = 0;
+    size_t at = 0;
+    size_t len = 0;
+    if ((ON_MESSAGES & ON(parse->route)) != 0 && yyjson_is_arr(parse->values[KEY_SYSTEM]) &&
+        chain_is_billing_block(yyjson_arr_get_first(parse->values[KEY_SYSTEM])) &&
+        splice_find_member(parse->body, keys[KEY_SYSTEM].name, &array_at, &array_len) &&
+        splice_find_first_item((struct str){parse->body.p + array_at, array_len}, &at, &len)) {
+        view->billing_at = array_at + at;
+        view->billing_cut = len;
+    }
+}
+
+static void read_identity(struct identity_read *reader, const struct parse *parse)
+{
+    identity_read_begin(reader);
+    for (int key = KEY_IDENTITY_FIRST; key < KEY_COUNT; key++) {
+        if (parse->values[key] != NULL) {
+            identity_read_member(reader, keys[key].name, parse->values[key]);
+        }
+    }
+}
+
 static enum status
 parse_view(struct body_parser *parser, struct parse *parse, struct body_view *view, struct err *err)
 {
@@ -341,9 +393,11 @@ parse_view(struct body_parser *parser, struct parse *parse, struct body_view *vi
     view->model = (struct str){parser->model, model.len};
     view->is_stream = yyjson_is_true(parse->values[KEY_STREAM]);
     view->max_output_tokens = max_tokens(parse);
-    view->session = STR("");
     view->usage_splice = STR("");
     read_stream_options(parse, view);
+    find_billing(parse, view);
+    read_identity(&parser->identity, parse);
+    view->identity = &parser->identity;
     build_chain(parser, parse, view);
     return ST_OK;
 }

@@ -7,6 +7,7 @@
 #include "common/base/err.h"
 #include "common/base/str.h"
 #include "coordinator/core/event.h"
+#include "coordinator/io/identity_read.h"
 
 struct body_parser; /* scratch memory reused from request to request; one per loop */
 
@@ -23,8 +24,11 @@ struct body_view {
                        * completions, usage is asked for already, or the options are odd */
     uint32_t max_output_tokens; /* largest of max_tokens, max_completion_tokens, max_output_tokens;
                                    0 = none; clamped */
-    struct str session;         /* reserved for body schemas; "" now */
-    const uint64_t *chain;      /* [chain_count]; see event.h */
+    size_t billing_at;          /* messages: byte offset of the billing block in `system`, */
+    size_t billing_cut;         /* and its bytes with the comma after it; 0 = there is none */
+    struct identity_read *identity; /* what the body says about whose it is; header fields can be
+                                     * added until the next parse */
+    const uint64_t *chain;          /* [chain_count]; see event.h */
     const uint32_t *chain_bytes;
     const uint8_t *chain_is_end;
     uint32_t chain_count;

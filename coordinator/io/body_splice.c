@@ -165,3 +165,20 @@ bool splice_find_member(struct str object, struct str name, size_t *ret_at, size
     }
     return false;
 }
+
+bool splice_find_first_item(struct str array, size_t *ret_at, size_t *ret_len)
+{
+    size_t at = skip_space(array, 0);
+    if (at >= array.len || array.p[at] != '[') {
+        return false;
+    }
+    at = skip_space(array, at + 1);
+    size_t end = skip_value(array, at);
+    size_t next = skip_space(array, end);
+    if (end == at || next >= array.len) {
+        return false;
+    }
+    *ret_at = at;
+    *ret_len = (array.p[next] == ',' ? skip_space(array, next + 1) : end) - at;
+    return true;
+}

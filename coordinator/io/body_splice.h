@@ -12,5 +12,8 @@ bool splice_find_open(struct str object, size_t *ret_at);
 /* Value of the first member whose decoded key is name (ASCII); *ret_at and *ret_len in object.
  * False when there is none or the text is not what it should be. */
 bool splice_find_member(struct str object, struct str name, size_t *ret_at, size_t *ret_len);
+/* First item of an array, up to where the next one begins (or the item alone when there is none),
+ * as offset and length in array. False as above. */
+bool splice_find_first_item(struct str array, size_t *ret_at, size_t *ret_len);
 
 #endif

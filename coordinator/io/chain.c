@@ -50,9 +50,7 @@ static void put_tools(struct chain *chain, yyjson_val *tools)
     end_segment(chain);
 }
 
-/* Claude Code's first system block differs with each conversation's first message and says nothing
- * to the model. */
-static bool is_billing_block(yyjson_val *val)
+bool chain_is_billing_block(yyjson_val *val)
 {
     yyjson_val *text = yyjson_obj_get(val, "text");
     return yyjson_is_str(text) &&
@@ -70,7 +68,7 @@ static void put_system(struct chain *chain, yyjson_val *system)
         end_segment(chain);
         return;
     }
-    size_t skip = is_billing_block(yyjson_arr_get_first(system)) ? 1 : 0;
+    size_t skip = chain_is_billing_block(yyjson_arr_get_first(system)) ? 1 : 0;
     if (yyjson_arr_size(system) == skip) {
         return;
     }

@@ -24,5 +24,8 @@ struct chain_prompt {
 /* Fills the arrays anew. Documents must have been read with YYJSON_READ_NUMBER_AS_RAW. Cannot fail.
  * O(prompt). */
 void chain_build(struct chain *chain, const struct chain_prompt *prompt);
+/* Claude Code's first system block: it differs with each conversation's first message and says
+ * nothing to the model. No part of the chain. */
+bool chain_is_billing_block(yyjson_val *block);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/io/forward.h"
 
-#include <llhttp.h>
+#include "coordinator/core/identity.h"
 
 struct name_list {
     const char *const *names;
@@ -25,7 +25,8 @@ static bool is_kept_from_engine(struct str name)
         "host",   "content-length", "authorization",   "x-api-key",    "api-key",
         "cookie", "expect",         "accept-encoding", "x-request-id", "content-encoding"};
     static const struct name_list list = {names, sizeof(names) / sizeof(names[0])};
-    return is_listed(name, &list) || str_istarts(name, STR("x-saga-"));
+    return is_listed(name, &list) || str_istarts(name, STR("x-saga-")) ||
+           coord_identity_keeps_out(name);
 }
 
 static bool is_kept_from_client(struct str name, bool is_sse)
@@ -57,18 +58,19 @@ static enum status add_line(struct buf *out, struct str name, struct str value)
     return ST_OK;
 }
 
-static enum status add_engine_fields(const struct fleet_engine *engine,
-                                     const char *request,
-                                     uint64_t content_length,
-                                     struct buf *out)
+static enum status
+add_engine_fields(const struct fleet_engine *engine, const struct forward_own *own, struct buf *out)
 {
     enum status st = add_line(out, STR("host"), http_endpoint_host(engine->ep));
     if (st == ST_OK && engine->key[0] != '\0') {
         st = buf_add_fmt(out, "authorization: Bearer %s\r\n", engine->key);
     }
+    if (st == ST_OK && own->session[0] != '\0') {
+        st = add_line(out, STR("x-session-id"), str_of(own->session));
+    }
     if (st == ST_OK) {
-        st = buf_add_fmt(out, "x-request-id: %s\r\ncontent-length: %llu\r\n\r\n", request,
-                         (unsigned long long)content_length);
+        st = buf_add_fmt(out, "x-request-id: %s\r\ncontent-length: %llu\r\n\r\n", own->request,
+                         (unsigned long long)own->content_length);
     }
     return st;
 }
@@ -109,8 +111,7 @@ static enum status add_target(struct buf *out, struct str target)
 
 enum status forward_request(const struct http_head *head,
                             const struct fleet_engine *engine,
-                            const char *request,
-                            uint64_t content_length,
+                            const struct forward_own *own,
                             struct buf *out)
 {
     struct str prefix = http_endpoint_prefix(engine->ep);
@@ -135,7 +136,7 @@ enum status forward_request(const struct http_head *head,
             st = add_line(out, name, http_head_value(head, i));
         }
     }
-    return st == ST_OK ? add_engine_fields(engine, request, content_length, out) : st;
+    return st == ST_OK ? add_engine_fields(engine, own, out) : st;
 }
 
 enum status forward_marks(const struct forward_marks *marks, struct buf *out)

@@ -16,13 +16,20 @@ struct forward_marks {
     bool is_sse;         /* add the hints that keep proxies from buffering */
 };
 
+/* What is added to a request. */
+struct forward_own {
+    const char *request; /* x-request-id */
+    const char *session; /* x-session-id, "" = none */
+    uint64_t content_length;
+};
+
 /* Writes request line and header lines for the engine, empty line included. Dropped: connection
- * fields, credentials of the client, x-saga-*, Expect, Accept-Encoding (answers are read), Host.
- * Added: the engine's Host and key, our request id, Content-Length. ST_NOMEM. */
+ * fields, credentials of the client, x-saga-*, Expect, Accept-Encoding (answers are read), Host,
+ * and what is meant for routers (identity.def). Added: the engine's Host and key, and own.
+ * ST_NOMEM. */
 MUST_CHECK enum status forward_request(const struct http_head *head,
                                        const struct fleet_engine *engine,
-                                       const char *request,
-                                       uint64_t content_length,
+                                       const struct forward_own *own,
                                        struct buf *out);
 
 /* Writes the answer's header lines for the client, without framing fields: the engine's own but for

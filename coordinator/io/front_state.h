@@ -46,6 +46,13 @@ struct front {
     bool is_draining;
 };
 
+/* A place of the request's body that an engine gets in another form. */
+struct step_edit {
+    size_t at;
+    size_t cut;      /* bytes left out there */
+    struct str text; /* bytes put there instead */
+};
+
 struct step {
     struct list link; /* in front->steps */
     struct front *front;
@@ -69,22 +76,22 @@ struct step {
     struct sse_filter filter;
     struct answer_facts facts;
     int64_t answer_length;
-    size_t splice_at;
-    size_t splice_cut;
-    struct str splice;
-    uint16_t answer_status; /* of the engine */
-    uint16_t client_status; /* what the client was told, 0 = nothing yet */
-    bool is_stream;         /* the client asked for one */
-    bool is_injected;       /* we asked for usage in its stead */
-    bool is_sse;            /* the answer is an event stream */
-    bool is_plain_json;     /* the answer can be read for usage */
-    bool is_known;          /* the core has it: exactly one of DONE, GONE, REFUSE ends that */
-    bool is_body_out;       /* a byte of an answer's body has reached the client */
-    bool is_held_whole;     /* HELD: the answer came whole */
-    bool is_counted_stream; /* in the streams gauge */
-    bool is_cut;            /* broke off after bytes had reached the client */
+    struct step_edit usage;   /* asks for usage in the client's stead */
+    struct step_edit billing; /* takes the billing block out, for engines that it does not suit */
+    uint16_t answer_status;   /* of the engine */
+    uint16_t client_status;   /* what the client was told, 0 = nothing yet */
+    bool is_stream;           /* the client asked for one */
+    bool is_injected;         /* we asked for usage in its stead */
+    bool is_sse;              /* the answer is an event stream */
+    bool is_plain_json;       /* the answer can be read for usage */
+    bool is_known;            /* the core has it: exactly one of DONE, GONE, REFUSE ends that */
+    bool is_body_out;         /* a byte of an answer's body has reached the client */
+    bool is_held_whole;       /* HELD: the answer came whole */
+    bool is_counted_stream;   /* in the streams gauge */
+    bool is_cut;              /* broke off after bytes had reached the client */
     char name[COORD_NAME_MAX + 1];
     char session[COORD_SESSION_MAX + 1];
+    char told_session[COORD_SESSION_MAX + 1]; /* x-session-id to add for the engine, "" = none */
 };
 
 #endif

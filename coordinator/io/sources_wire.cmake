@@ -5,8 +5,9 @@ set(COORDINATOR_IO_WIRE
   body.c body_pool.c body_read.c body_scratch.c body_splice.c
   chain.c chain_part.c chain_state.c
   errors.c
+  identity_read.c
   sse.c sse_event.c sse_filter.c sse_shape.c)
 list(TRANSFORM COORDINATOR_IO_WIRE PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 if(NOT TARGET coordinator_wire)
-  saga_archive(NAME coordinator_wire SOURCES ${COORDINATOR_IO_WIRE} DEPS common_base yyjson)
+  saga_archive(NAME coordinator_wire SOURCES ${COORDINATOR_IO_WIRE} DEPS coordinator_core common_base yyjson)
 endif()

@@ -76,39 +76,27 @@ static void on_announce(void *ctx, uint64_t bytes)
     }
 }
 
-static bool is_plain_id(struct str id)
-{
-    for (size_t i = 0; i < id.len; i++) {
-        if ((unsigned char)id.p[i] < 0x20 || id.p[i] == 0x7f) {
-            return false;
-        }
-    }
-    return id.len <= COORD_SESSION_MAX && str_is_utf8(id, NULL);
-}
-
-/* The session id a client sent. Blank = none. False (and answered): unusable, or two that differ.
- */
-static bool read_session(struct step *step, struct str *ret)
+/* Whose request it is. False (and answered): what the client said cannot be used. */
+static bool
+identify(struct step *step, struct identity_read *reader, struct coord_identity *identity)
 {
     const struct http_head *head = http_exchange_head(step->ex);
-    bool is_seen = false;
-    *ret = (struct str){0};
+    const struct config *cfg = step->front->cfg;
+    const struct config_list *extra = &cfg->identity_headers;
+    struct err err = {0};
     for (uint32_t i = 0; i < head->count; i++) {
-        if (!str_ieq(http_head_name(head, i), STR("x-session-id"))) {
-            continue;
-        }
-        struct str id = http_head_value(head, i);
-        if (!is_plain_id(id) || (is_seen && !str_eq(id, *ret))) {
-            struct step_error error = {
-                400, "invalid_session_id",
-                is_seen ? "x-session-id was sent with two values"
-                        : "x-session-id must be at most 256 bytes of printable UTF-8",
-                0};
-            reject(step, METRIC_REASON_BAD_REQUEST, &error);
-            return false;
-        }
-        is_seen = true;
-        *ret = id;
+        identity_read_header(reader, extra->items, extra->count, http_head_name(head, i),
+                             http_head_value(head, i));
+    }
+    enum status st = coord_identity_resolve(
+        &reader->input, cfg->identity_on_invalid == ON_INVALID_IGNORE, identity, &err);
+    if (st != ST_OK) {
+        struct step_error error = {400, "invalid_identity", err.text, 0};
+        reject(step, METRIC_REASON_BAD_REQUEST, &error);
+        return false;
+    }
+    if (!reader->input.has_session_header) {
+        str_copy(step->told_session, sizeof(step->told_session), identity->session);
     }
     return true;
 }
@@ -146,20 +134,25 @@ static void take_view(struct step *step, const struct body_view *view)
     if (is_streamed_api && step->is_stream && !view->asks_usage && view->usage_splice.len > 0 &&
         step->front->cfg->usage_injection) {
         step->is_injected = true;
-        step->splice = view->usage_splice;
-        step->splice_at = view->usage_splice_at;
-        step->splice_cut = view->usage_splice_cut;
+        step->usage =
+            (struct step_edit){view->usage_splice_at, view->usage_splice_cut, view->usage_splice};
     }
+    step->billing = (struct step_edit){view->billing_at, view->billing_cut, STR("")};
 }
 
-static void post_arrived(struct step *step, const struct body_view *view, struct str session)
+static void
+post_arrived(struct step *step, const struct body_view *view, const struct coord_identity *identity)
 {
     struct coord_event ev = {.kind = COORD_EV_STEP_ARRIVED};
     ev.u.arrived = (struct coord_step_arrived){
         .req = step->req,
         .name = str_of(step->name),
         .tenant = STR(""),
-        .session = session,
+        .session = identity->session,
+        .schema = str_of(identity->schema),
+        .parent = identity->parent,
+        .branch = identity->branch,
+        .hints = identity->hints,
         .model = view->model,
         .route = step->route,
         .chain = view->chain,
@@ -183,12 +176,12 @@ static void on_end(void *ctx)
         return;
     }
     struct body_view view = {0};
-    struct str session;
+    struct coord_identity identity;
     step->waited_at_us = loop_now_us(step->front->loop);
     metric_observe(METRIC_BODY, (unsigned)step->route, 0, step->body.len);
-    if (read_session(step, &session) && understand(step, &view)) {
+    if (understand(step, &view) && identify(step, view.identity, &identity)) {
         take_view(step, &view);
-        post_arrived(step, &view, session);
+        post_arrived(step, &view, &identity);
     }
 }
 

@@ -82,20 +82,39 @@ static void refuse_route(struct step *step)
 
 static const struct http_call_ops *call_ops(void);
 
-static void fill_request(const struct step *step, struct http_request *req)
+/* Is the client's billing block taken out for this engine? */
+static bool drops_billing(const struct step *step, enum coord_engine_kind kind)
+{
+    int how = step->front->cfg->normalise_billing_block;
+    bool suits_not = kind == COORD_ENGINE_VLLM || kind == COORD_ENGINE_SGLANG ||
+                     kind == COORD_ENGINE_LLAMACPP || kind == COORD_ENGINE_SIM;
+    return step->billing.cut > 0 &&
+           (how == BILLING_BLOCK_ON || (how == BILLING_BLOCK_AUTO && suits_not));
+}
+
+/* The one edit of the body for this engine (no route has two), empty = none. */
+static struct step_edit edit_for(const struct step *step, enum coord_engine_kind kind)
+{
+    return drops_billing(step, kind) ? step->billing : step->usage;
+}
+
+static void
+fill_request(const struct step *step, const struct step_edit *edit, struct http_request *req)
 {
     const struct buf *body = &step->body;
+    size_t after = edit->at + edit->cut;
     req->head = buf_str(&step->head);
-    if (step->splice.len == 0) {
+    if (edit->cut == 0 && edit->text.len == 0) {
         req->body[0] = (struct iovec){body->p, body->len};
         req->body_count = body->len > 0 ? 1 : 0;
         return;
     }
-    size_t after = step->splice_at + step->splice_cut;
-    req->body[0] = (struct iovec){body->p, step->splice_at};
-    req->body[1] = (struct iovec){(void *)(uintptr_t)step->splice.p, step->splice.len};
-    req->body[2] = (struct iovec){body->p + after, body->len - after};
-    req->body_count = 3;
+    req->body[req->body_count++] = (struct iovec){body->p, edit->at};
+    if (edit->text.len > 0) {
+        req->body[req->body_count++] =
+            (struct iovec){(void *)(uintptr_t)edit->text.p, edit->text.len};
+    }
+    req->body[req->body_count++] = (struct iovec){body->p + after, body->len - after};
 }
 
 void step_call_start(struct step *step, struct engine_id engine, uint32_t attempt)
@@ -119,12 +138,14 @@ void step_call_start(struct step *step, struct engine_id engine, uint32_t attemp
         refuse_route(step);
         return;
     }
-    uint64_t length = step->body.len - step->splice_cut + step->splice.len;
+    struct step_edit edit = edit_for(step, target->kind);
+    struct forward_own own = {.request = step->name,
+                              .session = step->told_session,
+                              .content_length = step->body.len - edit.cut + edit.text.len};
     struct http_request req = {0};
-    enum status st =
-        forward_request(http_exchange_head(step->ex), target, step->name, length, &step->head);
+    enum status st = forward_request(http_exchange_head(step->ex), target, &own, &step->head);
     if (st == ST_OK) {
-        fill_request(step, &req);
+        fill_request(step, &edit, &req);
         st = http_call_start(target->ep, &req, call_ops(), step, &step->call);
     }
     if (st != ST_OK) {

@@ -189,9 +189,19 @@ static void config_env_check__saga_variables__are_warned_about(void **state)
 
 #define WITH_CONFIG(f) cmocka_unit_test_setup_teardown(f, make, drop)
 
+static void check__identity_header_that_is_no_name__refused(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    assert_status(config_set(&cfg, "identity.headers", "x-team-task,x team", &err), ST_OK);
+    assert_status(config_check(&cfg, &errors), ST_INVAL);
+    assert_non_null(strstr(errors.text[0], "identity.headers: 'x team'"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        WITH_CONFIG(check__identity_header_that_is_no_name__refused),
         WITH_CONFIG(config_check__defaults__are_fine),
         WITH_CONFIG(config_check__unnamed_engines__get_names_by_position),
         WITH_CONFIG(config_check__engine_mistakes__are_named_by_index),

@@ -28,7 +28,8 @@ struct desk {
     const struct coord_effects *effects; /* of the last event */
     uint64_t now_us;
     uint64_t last_req;
-    enum status st; /* of the last event */
+    const char *parent; /* session that starts those of the next arrivals; NULL = none */
+    enum status st;     /* of the last event */
 };
 
 struct coord_limits desk_limits(void);

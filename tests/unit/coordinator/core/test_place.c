@@ -31,6 +31,44 @@ static void opening(struct talk *talk, uint32_t i, uint32_t bytes)
     talk_say(talk, text, bytes);
 }
 
+/* Sessions of prompts that take long to compute, and a child of each with another opening. */
+static void child__first_step__where_its_parent_lives(void **state)
+{
+    (void)state;
+    struct talk talk;
+    desk_fleet(&desk, 8);
+    for (uint32_t i = 0; i < 6; i++) {
+        char root[16];
+        char child[24];
+        (void)snprintf(root, sizeof(root), "root%u", i);
+        (void)snprintf(child, sizeof(child), "root%u/a", i);
+        opening(&talk, i, 60000);
+        uint64_t req = desk_arrive(&desk, root, &talk);
+        uint32_t home = desk_sent_to(&desk);
+        desk_start(&desk, req, 1);
+        desk.now_us += 2400000;
+        desk_answer(&desk, req, 1);
+        desk_done(&desk, req, COORD_OUTCOME_OK);
+        opening(&talk, 1000 + i, 60000);
+        desk.parent = root;
+        (void)desk_arrive(&desk, child, &talk);
+        desk.parent = NULL;
+        if (desk_sent_to(&desk) != home) {
+            fail_msg("child %u went to engine %u, not %u", i, desk_sent_to(&desk), home);
+        }
+    }
+}
+
+static void child__of_an_unknown_parent__like_any_other(void **state)
+{
+    (void)state;
+    struct talk talk;
+    desk_fleet(&desk, 4);
+    desk.parent = "nobody";
+    opening(&talk, 1, 3000);
+    assert_in_range(desk_whole_step(&desk, "child", &talk), 1, 4);
+}
+
 static void b081_400_births_at_once__8_engines__spread(void **state)
 {
     (void)state;
@@ -249,6 +287,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(child__first_step__where_its_parent_lives),
+        T(child__of_an_unknown_parent__like_any_other),
         T(b081_400_births_at_once__8_engines__spread),
         T(b080_40_long_prompts_at_once__4_engines__10_each_or_nearly),
         T(births__200_sessions_32_in_flight__4_engines__balanced),

@@ -63,6 +63,8 @@ static void receipt__whole_life__told(void **state)
     expect_text(doc, "branch", "new");
     expect_text(doc, "match", "new_id");
     expect_text(doc, "session", "task");
+    expect_text(doc, "schema", "x-session-id");
+    expect_text(doc, "parent", "");
     expect_text(doc, "model", "m");
     expect_text(doc, "result", "ok");
     expect_num(doc, "attempt", 1);

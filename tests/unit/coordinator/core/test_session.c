@@ -159,6 +159,158 @@ static void chain__an_earlier_state_again__fork(void **state)
     assert_int_equal(born(), 2); /* the first one is where it was */
 }
 
+/* A session that has begun with a system prompt and a task, and has made that many more steps. */
+static void begin(struct talk *talk, struct talk *opening, int steps)
+{
+    talk_begin(talk);
+    talk_say(talk, "system", 4000);
+    talk_say(talk, "the task", 500);
+    *opening = *talk;
+    (void)desk_whole_step(&desk, NULL, talk);
+    for (int i = 0; i < steps; i++) {
+        talk_say(talk, "answer", 300);
+        talk_say(talk, "tool result", 1000);
+        (void)desk_whole_step(&desk, NULL, talk);
+    }
+}
+
+static const struct coord_receipt *decided(void)
+{
+    const struct coord_effect *ef = desk_effect(&desk, COORD_EF_SUBMIT, 0);
+    assert_non_null(ef);
+    assert_non_null(ef->u.submit.receipt);
+    return ef->u.submit.receipt;
+}
+
+static void back__last_message_taken_back__same_session(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct talk opening;
+    begin(&talk, &opening, 3);
+    struct talk before = talk;
+    talk_say(&talk, "answer", 300);
+    talk_say(&talk, "a question that is taken back", 100);
+    (void)desk_whole_step(&desk, NULL, &talk);
+    talk_say(&before, "answer", 300);
+    talk_say(&before, "another question", 100);
+    desk.now_us += UINT64_C(3600000000); /* nobody else can hold its replies: time says nothing */
+    (void)desk_arrive(&desk, NULL, &before);
+    assert_string_equal(decided()->match, "back");
+    assert_true(decided()->confidence < 1.0 && decided()->confidence > 0.5);
+    assert_int_equal(born(), 1);
+}
+
+static void back__session_has_a_step_in_flight__fork_that_names_its_parent(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct talk opening;
+    char parent[COORD_LABEL_BYTES];
+    begin(&talk, &opening, 3);
+    struct talk before = talk;
+    talk_say(&talk, "one way", 300);
+    (void)desk_arrive(&desk, NULL, &talk);
+    label_of(parent);
+    talk_say(&before, "another way", 300);
+    (void)desk_arrive(&desk, NULL, &before);
+    assert_string_equal(decided()->match, "fork");
+    assert_string_equal(decided()->parent, parent);
+    assert_int_equal(born(), 2);
+}
+
+static void reopen__compacted_after_many_steps__same_session_with_little_confidence(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct talk opening;
+    begin(&talk, &opening, 40);
+    talk_say(&opening, "a summary of all that", 800);
+    (void)desk_arrive(&desk, NULL, &opening);
+    assert_string_equal(decided()->match, "reopen");
+    assert_true(decided()->confidence <= 0.6);
+    assert_int_equal(born(), 1);
+}
+
+static void reopen__sixteen_minutes_later__another_session(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct talk opening;
+    begin(&talk, &opening, 40);
+    desk.now_us += UINT64_C(960000000);
+    talk_say(&opening, "a summary of all that", 800);
+    (void)desk_arrive(&desk, NULL, &opening);
+    assert_int_equal(born(), 2);
+}
+
+static void reopen__two_sessions_began_alike__neither(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct talk opening;
+    begin(&talk, &opening, 12);
+    (void)desk_whole_step(&desk, NULL, &opening);
+    struct talk second = opening;
+    talk_say(&second, "answer of the second", 300);
+    (void)desk_whole_step(&desk, NULL, &second);
+    uint64_t before = born();
+    talk_say(&opening, "a summary of one of them", 800);
+    (void)desk_arrive(&desk, NULL, &opening);
+    assert_int_equal(born(), before + 1);
+}
+
+static void reopen__first_request_came_again_after_its_answer__fork(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct talk opening;
+    begin(&talk, &opening, 0);
+    (void)desk_whole_step(&desk, NULL, &opening); /* a retry, or another task */
+    talk_say(&talk, "answer", 300);
+    (void)desk_whole_step(&desk, NULL, &talk);
+    talk_say(&opening, "another answer", 300);
+    (void)desk_arrive(&desk, NULL, &opening);
+    assert_string_equal(decided()->match, "fork");
+}
+
+static void reopen__system_prompt_alone_is_shared__another_session(void **state)
+{
+    (void)state;
+    struct talk system;
+    talk_begin(&system);
+    talk_say(&system, "system", 4000);
+    (void)desk_whole_step(&desk, NULL, &system);
+    struct talk first = system;
+    talk_say(&first, "one task", 100);
+    (void)desk_whole_step(&desk, NULL, &first);
+    talk_say(&system, "another task", 100);
+    (void)desk_arrive(&desk, NULL, &system);
+    assert_int_equal(born(), 2);
+}
+
+static void chain__two_wait_at_one_point__the_one_that_waits_longer_goes_on(void **state)
+{
+    (void)state;
+    struct talk talk;
+    char first[COORD_LABEL_BYTES];
+    char label[COORD_LABEL_BYTES];
+    talk_begin(&talk);
+    talk_say(&talk, "system", 4000);
+    talk_say(&talk, "the task", 500);
+    uint64_t one = desk_arrive(&desk, NULL, &talk);
+    label_of(first);
+    uint64_t two = desk_arrive(&desk, NULL, &talk); /* a twin */
+    desk_done(&desk, one, COORD_OUTCOME_OK);
+    desk.now_us += 1000;
+    desk_done(&desk, two, COORD_OUTCOME_OK);
+    talk_say(&talk, "answer", 300);
+    (void)desk_arrive(&desk, NULL, &talk);
+    label_of(label);
+    assert_string_equal(label, first);
+    assert_int_equal(born(), 2);
+}
+
 static void chain__common_system_prompt__sessions_stay_apart(void **state)
 {
     (void)state;
@@ -412,6 +564,14 @@ int main(void)
         T(chain__same_again_after_the_client_left__same_session),
         T(chain__second_extension_of_a_point__fork_with_the_parents_home),
         T(chain__an_earlier_state_again__fork),
+        T(back__last_message_taken_back__same_session),
+        T(back__session_has_a_step_in_flight__fork_that_names_its_parent),
+        T(reopen__compacted_after_many_steps__same_session_with_little_confidence),
+        T(reopen__sixteen_minutes_later__another_session),
+        T(reopen__two_sessions_began_alike__neither),
+        T(reopen__first_request_came_again_after_its_answer__fork),
+        T(reopen__system_prompt_alone_is_shared__another_session),
+        T(chain__two_wait_at_one_point__the_one_that_waits_longer_goes_on),
         T(chain__common_system_prompt__sessions_stay_apart),
         T(chain__a_request_of_the_system_prompt_alone__others_are_forks_at_most),
         T(chain__inner_boundaries__do_not_match),
