@@ -98,7 +98,8 @@ static void identity__every_header_of_the_table__noticed_in_any_case(void **stat
         assert_true(rows[i].name.len < sizeof(name));
         for (size_t k = 0; k <= rows[i].name.len; k++) {
             char c = rows[i].name.p[k];
-            name[k] = c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
+            bool is_lower = c >= 'a' && c <= 'z';
+            name[k] = (char)(is_lower ? c - 32 : c);
         }
         coord_identity_clear(&input);
         bool is_json = header(name, "{}");

@@ -298,7 +298,7 @@ static void billing__elsewhere__stays(void **state)
 {
     (void)state;
     static const char *const bodies[] = {
-        "{\"model\":\"m\",\"system\":[{\"type\":\"text\",\"text\":\"a\"}," BILLING "]}",
+        ("{\"model\":\"m\",\"system\":[{\"type\":\"text\",\"text\":\"a\"}," BILLING "]}"),
         "{\"model\":\"m\",\"system\":\"x-anthropic-billing-header: 1\"}",
         "{\"model\":\"m\",\"system\":[]}",
         "{\"model\":\"m\",\"system\":[\"x-anthropic-billing-header:\"]}",
