@@ -3,7 +3,6 @@
 #include "cli/hub.h"
 #include "cli/hub_inside.h"
 #include "common/base/json.h"
-
 #include "common/io/reactor/net.h"
 #include "common/io/reactor/tls.h"
 #include "common/rt/log.h"
@@ -154,19 +153,25 @@ static enum status write_engine(const struct hub *hub, yyjson_val *engine, struc
     return st == ST_OK ? buf_add_str(out, STR("\"}")) : st;
 }
 
-/* The core's list, with the URLs that only the shell knows. */
-static enum status write_engines(const struct hub *hub, struct buf *out)
+/* The core's own list of engines, parsed. NULL without memory; to be freed by yyjson_doc_free. */
+static yyjson_doc *read_engines(const struct hub *hub)
 {
     struct buf plain;
     buf_init(&plain, mem_heap(), ANSWER_MAX);
     enum status st = coord_core_write_engines(hub->coord, loop_now_us(hub->loop), &plain);
     yyjson_doc *doc = st == ST_OK ? yyjson_read(plain.p, plain.len, 0) : NULL;
+    buf_fini(&plain);
+    return doc;
+}
+
+/* The core's list, with the URLs that only the shell knows. */
+static enum status write_engines(const struct hub *hub, struct buf *out)
+{
+    yyjson_doc *doc = read_engines(hub);
     yyjson_val *engine = NULL;
     size_t idx = 0;
     size_t max = 0;
-    if (st == ST_OK) {
-        st = doc == NULL ? ST_NOMEM : buf_add_str(out, STR("["));
-    }
+    enum status st = doc == NULL ? ST_NOMEM : buf_add_str(out, STR("["));
     yyjson_arr_foreach(yyjson_doc_get_root(doc), idx, max, engine)
     {
         if (st == ST_OK && idx > 0) {
@@ -177,7 +182,6 @@ static enum status write_engines(const struct hub *hub, struct buf *out)
         }
     }
     yyjson_doc_free(doc);
-    buf_fini(&plain);
     return st == ST_OK ? buf_add_str(out, STR("]")) : st;
 }
 
@@ -210,10 +214,7 @@ static unsigned health_of(struct str state)
 static void count_engines(const struct hub *hub)
 {
     uint64_t counts[METRIC_HEALTH_COUNT] = {0};
-    struct buf json;
-    buf_init(&json, mem_heap(), ANSWER_MAX);
-    enum status st = coord_core_write_engines(hub->coord, loop_now_us(hub->loop), &json);
-    yyjson_doc *doc = st == ST_OK ? yyjson_read(json.p, json.len, 0) : NULL;
+    yyjson_doc *doc = read_engines(hub);
     yyjson_val *engine = NULL;
     size_t idx = 0;
     size_t max = 0;
@@ -228,7 +229,6 @@ static void count_engines(const struct hub *hub)
         metric_set(METRIC_ENGINES, i, 0, counts[i]);
     }
     yyjson_doc_free(doc);
-    buf_fini(&json);
 }
 
 static void refresh_metrics(const struct hub *hub)
