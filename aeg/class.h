@@ -34,41 +34,42 @@ struct aeg_limits {
     uint64_t half_life_us; /* of all counts */
 };
 
-/* Counts of one kind in one node. Arrays are weights (dist.h), read through the clock. */
+/* Counts of one kind in one node. Arrays are weights (dist.h), read through the clock. What a
+ * forecast reads lies together; the name is at the end. */
 struct aeg_cell {
-    uint32_t serial; /* never the same again; 0 = free */
-    uint32_t name_len;
-    char name[AEG_NAME_BYTES]; /* untrusted bytes, not terminated */
+    uint32_t name_len; /* first, because the slab writes its own there while the cell is free */
+    uint32_t serial;   /* never the same again; 0 = free */
     struct dist_clock clock;
     float return_n;    /* all, the censored too */
     float return_bins; /* sum of weight * bin over return_ended: tells slow kinds from fast ones */
     float return_ended_n;
+    float fresh_n;
+    float out_n;
     float return_ended[DIST_BINS];
     float return_risk[DIST_RISKS]; /* that reached each bin, right-censored ones too */
-    float fresh_n;
-    float fresh_left[DIST_BINS]; /* new tokens in the gap */
-    float out_n;
-    float out_left[DIST_BINS]; /* output tokens of the step after it */
+    float out_left[DIST_BINS];     /* output tokens of the step after the gap */
+    float fresh_left[DIST_BINS];   /* new tokens in the gap */
+    char name[AEG_NAME_BYTES];     /* untrusted bytes, not terminated */
 };
 
 struct aeg_node {
     struct list lru;        /* of all classes; classes only */
     struct list tenant_lru; /* in the tenant: head of its classes; in a class: link */
     struct aeg_key key;
-    uint32_t serial;
     uint32_t tenant; /* node index; AEG_NONE for the tenant's and the global node */
     uint32_t idx;
     uint32_t class_count; /* tenants only, as cell_total */
     uint32_t cell_total;  /* cells of the tenant and its classes */
     uint32_t kind_count;
-    uint64_t kinds[AEG_KINDS_MAX + 4];
     uint32_t cells[AEG_KINDS_MAX + 4];
+    uint64_t kinds[AEG_KINDS_MAX + 4];
+    uint32_t serial; /* what a forecast reads begins here */
+    float length_n;
     struct dist_clock clock;
+    float service_n;               /* steps */
+    float service_sum_s;           /* of their work */
     float length_ended[DIST_BINS]; /* steps of a session */
     float length_risk[DIST_RISKS];
-    float length_n;
-    float service_n;     /* steps */
-    float service_sum_s; /* of their work */
 };
 
 struct aeg_table {

@@ -13,17 +13,12 @@
 uint32_t dist_bin(const struct dist_axis *axis, double x)
 {
     uint32_t lo = 0;
-    uint32_t hi = DIST_EDGES;
     if (!(x > 0.0)) {
         return 0;
     }
-    while (lo < hi) {
-        uint32_t mid = (lo + hi) / 2;
-        if (axis->edges[mid] < x) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
+    /* Without a branch to guess. */
+    for (uint32_t half = DIST_BINS / 2; half > 0; half /= 2) {
+        lo += axis->edges[lo + half - 1] < x ? half : 0;
     }
     return lo;
 }
@@ -75,26 +70,52 @@ void dist_rescale(float *counts, uint32_t count, float factor)
 static void add_below(float *counts, uint32_t n, float weight)
 {
     for (uint32_t i = 0; i < DIST_BINS; i++) {
-        float sum = counts[i] + (i < n ? weight : 0.0f);
-        counts[i] = sum > 0.0f ? sum : 0.0f;
+        counts[i] += i < n ? weight : 0.0f;
+    }
+}
+
+/* Where more was taken off than was left, by rounding or by decay. */
+static void keep_above(float *counts, uint32_t n, float least)
+{
+    for (uint32_t i = 0; i < DIST_BINS; i++) {
+        float floor = i < n ? least : 0.0f;
+        counts[i] = counts[i] > floor ? counts[i] : floor;
     }
 }
 
 void dist_count_left(float *left, uint32_t bin, float weight)
 {
     add_below(left, bin, weight);
+    if (weight < 0.0f) {
+        keep_above(left, bin, left[bin]);
+    }
 }
 
 void dist_count_ended(float *risk, uint32_t bin, float weight)
 {
-    add_below(risk, bin + 1, weight);
+    dist_count_left(risk, bin + 1, weight);
 }
 
 void dist_count_open(float *risk, uint32_t bin, float weight)
 {
-    add_below(risk, bin, weight);
     float sum = risk[bin] + 0.5f * weight;
-    risk[bin] = sum > 0.0f ? sum : 0.0f;
+    risk[bin] = sum > risk[bin + 1] ? sum : risk[bin + 1];
+    dist_count_left(risk, bin, weight);
+}
+
+void dist_left_of(const uint8_t *restrict bins, uint32_t count, float *restrict left)
+{
+    uint8_t above[DIST_BINS] = {0};
+    const uint8_t end = DIST_BINS;
+    for (uint32_t k = 0; k < count; k++) {
+        uint8_t bin = bins[k];
+        for (uint8_t i = 0; i < end; i++) {
+            above[i] = (uint8_t)(above[i] + (i < bin));
+        }
+    }
+    for (uint32_t i = 0; i < DIST_BINS; i++) {
+        left[i] = (float)above[i];
+    }
 }
 
 void dist_curve_prior(struct dist_curve *curve, float never_ratio)
@@ -110,53 +131,67 @@ void dist_curve_mix(struct dist_curve *curve, const float *left, float n, float 
     float own = scale * inv;
     float wide = k * inv;
     for (uint32_t i = 0; i < DIST_BINS; i++) {
-        curve->after[i] = left[i] * own + curve->after[i] * wide;
+        float sum = left[i] * own + curve->after[i] * wide;
+        curve->after[i] = sum < 1.0f ? sum : 1.0f;
     }
 }
 
-void dist_curve_smooth(struct dist_curve *curve)
+void dist_curve_sum(struct dist_curve *restrict curve,
+                    const float *const rows[DIST_ROWS],
+                    const float weights[DIST_ROWS])
 {
-    float before = 1.0f;
     for (uint32_t i = 0; i < DIST_BINS; i++) {
-        float after = curve->after[i];
-        before = after < before ? after : before;
-        curve->after[i] = before;
+        float sum = 0.0f;
+        for (uint32_t r = 0; r < DIST_ROWS; r++) {
+            sum += weights[r] * rows[r][i];
+        }
+        curve->after[i] = sum < 1.0f ? sum : 1.0f;
     }
 }
 
-/* Four runs side by side, joined at the end: one long chain of products would wait for each. */
-static void running_product(const float *factors, float *ret)
+/* Four bins at a time: what compilers do not find by themselves is that a running product needs no
+ * memory in between. */
+/* NOLINTBEGIN(readability-identifier-naming): there are no vectors without a typedef. */
+typedef float four __attribute__((vector_size(4 * sizeof(float))));
+typedef int32_t four_mask __attribute__((vector_size(4 * sizeof(int32_t))));
+/* NOLINTEND(readability-identifier-naming) */
+
+static four load(const float *from)
 {
-    enum { RUNS = 4, RUN = DIST_BINS / RUNS };
-    float left[RUNS] = {1.0f, 1.0f, 1.0f, 1.0f};
-    for (uint32_t i = 0; i < RUN; i++) {
-        for (uint32_t r = 0; r < RUNS; r++) {
-            left[r] *= factors[r * RUN + i];
-            ret[r * RUN + i] = left[r];
-        }
-    }
-    for (uint32_t r = 1; r < RUNS; r++) {
-        float all = ret[r * RUN - 1];
-        for (uint32_t i = 0; i < RUN; i++) {
-            ret[r * RUN + i] *= all;
-        }
-    }
+    four ret;
+    memcpy(&ret, from, sizeof(ret));
+    return ret;
+}
+
+/* a, ab, (ab)c, (ab)(cd): in this order, so that it never rises when all are at most 1. */
+static four running_product(four x)
+{
+    const four one = {1.0f, 1.0f, 1.0f, 1.0f};
+    four firsts = __builtin_shufflevector(x, x, 0, 2, 0, 2);
+    x *= __builtin_shufflevector(one, firsts, 0, 4, 1, 5);
+    x *= __builtin_shufflevector(one, x, 0, 1, 5, 5);
+    return x;
 }
 
 void dist_curve_add(
     struct dist_curve *curve, const float *ended, const float *risk, float scale, float k)
 {
-    float before[DIST_BINS];
-    float stay[DIST_BINS];
-    before[0] = 1.0f;
-    memcpy(before + 1, curve->after, sizeof(before) - sizeof(before[0]));
-    for (uint32_t i = 0; i < DIST_BINS; i++) {
-        float leaving = ended[i] * scale + k * (before[i] - curve->after[i]);
-        float all = risk[i] * scale + k * before[i];
-        float share = leaving / (all + 1e-30f);
-        stay[i] = share < 1.0f ? 1.0f - share : 0.0f;
+    const four one = {1.0f, 1.0f, 1.0f, 1.0f};
+    four last = one;   /* S at the end of the four before, in the first place */
+    four so_far = one; /* the same of the new curve, in each place */
+    for (uint32_t i = 0; i < DIST_BINS; i += 4) {
+        four after = load(curve->after + i);
+        four turned = __builtin_shufflevector(after, after, 3, 0, 1, 2);
+        four before = __builtin_shufflevector(turned, last, 4, 1, 2, 3);
+        four leaving = load(ended + i) * scale + (before - after) * k;
+        four all = load(risk + i) * scale + before * k;
+        four stay = one - leaving / (all + 1e-30f);
+        stay = (four)((four_mask)stay & (stay > 0.0f));
+        four ret = running_product(stay) * so_far;
+        memcpy(curve->after + i, &ret, sizeof(ret));
+        so_far = __builtin_shufflevector(ret, ret, 3, 3, 3, 3);
+        last = turned;
     }
-    running_product(stay, curve->after);
 }
 
 /* Where x lies in its bin: 0 = at the lower edge, 1 = at the upper. */
@@ -173,9 +208,10 @@ static double place_in_bin(const struct dist_axis *axis, uint32_t bin, double x)
     return lo > 0.0 ? log(x / lo) / log(hi / lo) : (x - lo) / (hi - lo);
 }
 
-double dist_survival(const struct dist_curve *curve, const struct dist_axis *axis, double x)
+/* S(x) for x in this bin. */
+static double
+survival_in(const struct dist_curve *curve, const struct dist_axis *axis, uint32_t bin, double x)
 {
-    uint32_t bin = dist_bin(axis, x);
     double before = bin == 0 ? 1.0 : (double)curve->after[bin - 1];
     if (bin >= DIST_EDGES || !(x > 0.0)) {
         /* x = 0: what sits on the first edge when that is 0 has happened. */
@@ -183,6 +219,11 @@ double dist_survival(const struct dist_curve *curve, const struct dist_axis *axi
         return is_at_zero ? (double)curve->after[0] : before;
     }
     return before - (before - (double)curve->after[bin]) * place_in_bin(axis, bin, x);
+}
+
+double dist_survival(const struct dist_curve *curve, const struct dist_axis *axis, double x)
+{
+    return survival_in(curve, axis, dist_bin(axis, x), x);
 }
 
 double
@@ -202,7 +243,7 @@ double dist_hazard(const struct dist_curve *curve, const struct dist_axis *axis,
     if (bin >= DIST_EDGES) {
         return 0.0;
     }
-    double left = dist_survival(curve, axis, x);
+    double left = survival_in(curve, axis, bin, x);
     double before = bin == 0 ? 1.0 : (double)curve->after[bin - 1];
     double lo = bin == 0 ? 0.0 : axis->edges[bin - 1];
     double hi = axis->edges[bin];
@@ -218,50 +259,69 @@ double dist_quantile(const struct dist_curve *curve,
                      double p,
                      double elapsed)
 {
-    double base = elapsed > 0.0 ? dist_survival(curve, axis, elapsed) : 1.0;
-    double goal = base * (1.0 - p);
-    double before = 1.0;
-    for (uint32_t i = 0; i < DIST_EDGES; i++) {
-        double after = (double)curve->after[i];
-        double hi = axis->edges[i];
-        if (after <= goal && hi >= elapsed) {
-            double lo = i == 0 ? 0.0 : axis->edges[i - 1];
-            double part = before > after ? (before - goal) / (before - after) : 1.0;
-            part = part < 0.0 ? 0.0 : (part > 1.0 ? 1.0 : part);
-            double x = lo > 0.0 ? lo * pow(hi / lo, part) : lo + (hi - lo) * part;
-            return x > elapsed ? x : elapsed;
-        }
-        before = after;
+    uint32_t from = dist_bin(axis, elapsed);
+    double base = elapsed > 0.0 ? survival_in(curve, axis, from, elapsed) : 1.0;
+    float goal = (float)(base * (1.0 - p));
+    uint32_t bin = 0;
+    for (uint32_t i = 0; i < DIST_BINS; i++) {
+        bin += curve->after[i] > goal;
     }
-    double last = axis->mids[DIST_BINS - 1];
-    return last > elapsed ? last : elapsed;
+    bin = bin > from ? bin : from;
+    double x = (double)axis->mids[DIST_BINS - 1];
+    if (bin < DIST_EDGES) {
+        float after = curve->after[bin];
+        float before = bin == 0 ? 1.0f : curve->after[bin - 1];
+        float part = before > after ? (before - goal) / (before - after) : 1.0f;
+        part = part < 0.0f ? 0.0f : (part > 1.0f ? 1.0f : part);
+        double lo = bin == 0 ? 0.0 : axis->edges[bin - 1];
+        double hi = axis->edges[bin];
+        x = lo > 0.0 ? lo * (double)powf((float)(hi / lo), part) : lo + (hi - lo) * (double)part;
+    }
+    return x > elapsed ? x : elapsed;
+}
+
+/* Sum of a * b. Sums side by side: one long chain of additions would wait for each. */
+static double dot(const float *a, const float *b)
+{
+    enum { RUNS = 8 };
+    float sums[RUNS] = {0};
+    for (uint32_t i = 0; i < DIST_BINS; i += RUNS) {
+        for (uint32_t r = 0; r < RUNS; r++) {
+            sums[r] += a[i + r] * b[i + r];
+        }
+    }
+    return (double)(((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+                    ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+}
+
+/* P(bin i), of the bins above `from`; `before` is S at the begin of that one. [DIST_BINS] */
+static void
+masses(const struct dist_curve *restrict curve, uint32_t from, float before, float *restrict ret)
+{
+    ret[0] = 0.0f;
+    for (uint32_t i = 1; i < DIST_BINS; i++) {
+        float mass = curve->after[i - 1] - curve->after[i];
+        ret[i] = i > from ? mass : 0.0f;
+    }
+    float first = before - curve->after[from];
+    ret[from] = first > 0.0f ? first : 0.0f;
+}
+
+double dist_expect(const struct dist_curve *curve, const float *values)
+{
+    float mass[DIST_BINS];
+    masses(curve, 0, 1.0f, mass);
+    return dot(mass, values);
 }
 
 double dist_mean(const struct dist_curve *curve, const struct dist_axis *axis, double elapsed)
 {
-    /* Sums side by side: one long chain of additions would wait for each. */
-    enum { RUNS = 4 };
-    float parts[DIST_BINS];
-    double sums[RUNS] = {0};
-    double masses[RUNS] = {0};
-    uint32_t from = elapsed > 0.0 ? dist_bin(axis, elapsed) : 0;
-    double before = elapsed > 0.0 ? dist_survival(curve, axis, elapsed) : 1.0;
-    for (uint32_t i = 1; i < DIST_BINS; i++) {
-        float part = curve->after[i - 1] - curve->after[i];
-        part = part > 0.0f ? part : 0.0f;
-        parts[i] = i > from ? part : 0.0f;
-    }
-    parts[0] = 0.0f;
-    float first = (float)before - curve->after[from];
-    parts[from] = first > 0.0f ? first : 0.0f;
-    for (uint32_t i = 0; i < DIST_BINS; i += RUNS) {
-        for (uint32_t r = 0; r < RUNS; r++) {
-            sums[r] += (double)parts[i + r] * axis->mids[i + r];
-            masses[r] += (double)parts[i + r];
-        }
-    }
-    double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    double mass = (masses[0] + masses[1]) + (masses[2] + masses[3]);
-    double mean = mass > SURVIVAL_MIN ? sum / mass : axis->mids[DIST_BINS - 1];
+    float mass[DIST_BINS];
+    uint32_t from = dist_bin(axis, elapsed);
+    float before = elapsed > 0.0 ? (float)survival_in(curve, axis, from, elapsed) : 1.0f;
+    double all = (double)(before - curve->after[DIST_BINS - 1]);
+    masses(curve, from, before, mass);
+    double last = (double)axis->mids[DIST_BINS - 1];
+    double mean = all > SURVIVAL_MIN ? dot(mass, axis->mids) / all : last;
     return mean > elapsed ? mean : elapsed;
 }

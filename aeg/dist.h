@@ -7,13 +7,13 @@
 
 #include "common/base/status.h"
 
-enum { DIST_BINS = 64, DIST_EDGES = DIST_BINS - 1, DIST_RISKS = DIST_BINS + 1 };
+enum { DIST_BINS = 64, DIST_EDGES = DIST_BINS - 1, DIST_RISKS = DIST_BINS + 1, DIST_ROWS = 8 };
 
 /* Bin i holds values in (edges[i-1], edges[i]], bin 0 all up to edges[0], the last bin all above
  * the last edge. mids[i] stands for bin i where one value must. */
 struct dist_axis {
     const double *edges; /* [DIST_EDGES] rising */
-    const double *mids;  /* [DIST_BINS] */
+    const float *mids;   /* [DIST_BINS] */
 };
 
 extern const struct dist_axis dist_axis_time_us; /* 1 ms .. 15.6 h, 8 a decade */
@@ -43,13 +43,17 @@ bool dist_rebase(struct dist_clock *clock,
                  uint64_t half_life_us,
                  float *ret_factor);
 void dist_rescale(float *counts, uint32_t count, float factor);
+
 /* Counts are kept cumulative, so that a curve needs no sums: left[i] is the weight of all values in
- * bins above i, risk[i] that of all that reached bin i, one that was censored in i by half.
+ * bins above i, risk[i] that of all that reached bin i, one that was censored in i by half. A
+ * negative weight takes back; neither ever rises in i nor falls below 0, whatever rounding left.
  *
- * left [DIST_BINS], risk [DIST_RISKS]; never below 0 when weight is negative. O(bins). */
+ * left [DIST_BINS], risk [DIST_RISKS]. O(bins). */
 void dist_count_left(float *left, uint32_t bin, float weight);
 void dist_count_ended(float *risk, uint32_t bin, float weight);
 void dist_count_open(float *risk, uint32_t bin, float weight);
+/* left of count single values, at most 255, by their bins. */
+void dist_left_of(const uint8_t *bins, uint32_t count, float *left);
 
 /* Survival curve: after[i] = P(X > edges[i]); what is left after the last bin never happens. */
 struct dist_curve {
@@ -77,9 +81,11 @@ void dist_curve_add(
 /* The same when nothing is censored: the mean of the two curves, weighted by n * scale and k.
  * left [DIST_BINS], n all of the weight. */
 void dist_curve_mix(struct dist_curve *curve, const float *left, float n, float scale, float k);
-/* Takes out rises that rounding left; after the last mix, where the order of
- * survivals matters (dist_quantile, dist_mean do not mind). */
-void dist_curve_smooth(struct dist_curve *curve);
+/* The sum of curves, or counts left, each times its weight: several mixes in one go. rows
+ * [DIST_ROWS] of [DIST_BINS], not NULL, one without a part in it with weight 0. */
+void dist_curve_sum(struct dist_curve *curve,
+                    const float *const rows[DIST_ROWS],
+                    const float weights[DIST_ROWS]);
 
 /* P(X > x). Within a bin S falls linearly in log x; above the last edge it stays. In [0, 1], never
  * rising in x. NaN counts as 0. */
@@ -95,6 +101,8 @@ double dist_quantile(const struct dist_curve *curve,
                      const struct dist_axis *axis,
                      double p,
                      double elapsed);
+/* Sum over bins of P(X in the bin) * values[bin]. values [DIST_BINS]. */
+double dist_expect(const struct dist_curve *curve, const float *values);
 /* E[X | X > elapsed, X ends], by bin middles. */
 double dist_mean(const struct dist_curve *curve, const struct dist_axis *axis, double elapsed);
 

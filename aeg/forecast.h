@@ -39,6 +39,13 @@ void aeg_forecast(const struct aeg *aeg,
                   uint64_t now_us,
                   struct aeg_forecast *ret);
 
+/* Only the wait: the fields up to return_confidence, as aeg_forecast gives them; the rest is 0. For
+ * about half the time. */
+void aeg_forecast_wait(const struct aeg *aeg,
+                       const struct aeg_session *session,
+                       uint64_t now_us,
+                       struct aeg_forecast *ret);
+
 /* P(the next request comes within this time from now), in [0, 1]. */
 double aeg_forecast_return(const struct aeg_forecast *forecast, uint64_t within_us);
 

@@ -261,6 +261,31 @@ static void take_mark(struct aeg *aeg, struct aeg_session *session)
     session->is_marked = false;
 }
 
+enum status aeg_observe_gap_named(struct aeg *aeg,
+                                  struct aeg_session *session,
+                                  const struct str *tools,
+                                  size_t tool_count,
+                                  uint64_t now_us)
+{
+    struct str name = STR("");
+    uint64_t kind = slowest(aeg, tools, tool_count, &name);
+    if (!session->is_gap_open || kind == session->kind) {
+        return ST_OK;
+    }
+    take_mark(aeg, session);
+    session->kind = kind;
+    session->recent[session->recent_at].kind = (uint16_t)kind;
+    return resolve(aeg, session, name, now_us);
+}
+
+void aeg_observe_gap_dropped(struct aeg *aeg, struct aeg_session *session)
+{
+    if (session->is_gap_open) {
+        take_mark(aeg, session);
+        session->is_gap_open = false;
+    }
+}
+
 void aeg_observe_gap_closed(struct aeg *aeg, struct aeg_session *session, uint64_t now_us)
 {
     if (!session->is_gap_open) {

@@ -90,6 +90,18 @@ MUST_CHECK enum status aeg_observe_gap_opened(struct aeg *aeg,
                                               const struct str *tools,
                                               size_t tool_count,
                                               uint64_t now_us);
+/* The open gap turns out to have been after these tools, as the next request's results tell. Comes
+ * before aeg_observe_gap_closed: it is counted there, as this kind and no longer as what it was
+ * opened as. Nothing happens when no gap is open or the kind is the same. As
+ * aeg_observe_gap_opened. */
+MUST_CHECK enum status aeg_observe_gap_named(struct aeg *aeg,
+                                             struct aeg_session *session,
+                                             const struct str *tools,
+                                             size_t tool_count,
+                                             uint64_t now_us);
+/* The open gap's length is to teach nothing: as if it had never been open. The sizes of the next
+ * step still count. Nothing happens when no gap is open. */
+void aeg_observe_gap_dropped(struct aeg *aeg, struct aeg_session *session);
 /* The next request has come. */
 void aeg_observe_gap_closed(struct aeg *aeg, struct aeg_session *session, uint64_t now_us);
 /* The gap is still open now: right-censored here. May be told again and again; the latest counts,

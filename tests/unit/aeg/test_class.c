@@ -82,6 +82,23 @@ static void open__tenant_over_its_share__only_its_own_are_forgotten(void **state
     aeg_table_fini(&table);
 }
 
+static void cells__class_forgotten__none_keeps_a_serial(void **state)
+{
+    (void)state;
+    struct aeg_table table;
+    assert_status(aeg_table_init(&table, mem_heap(), &small), ST_OK);
+    uint32_t node = open_class(&table, 1, 0);
+    const uint32_t cells[] = {open_tool(&table, node, "Read", 5),
+                              open_tool(&table, node, "Bash", 5)};
+    for (uint64_t i = 1; i < 8; i++) {
+        (void)open_class(&table, 1, i);
+    }
+    assert_int_equal(table.cells.used_nodes, 0);
+    assert_int_equal(aeg_cell_at(&table, cells[0])->serial, 0);
+    assert_int_equal(aeg_cell_at(&table, cells[1])->serial, 0);
+    aeg_table_fini(&table);
+}
+
 static void open__more_tenants_than_allowed__full_and_counted(void **state)
 {
     (void)state;
@@ -195,6 +212,7 @@ int main(void)
         cmocka_unit_test(open__same_key__same_class),
         cmocka_unit_test(open__table_full__least_recent_is_forgotten),
         cmocka_unit_test(open__tenant_over_its_share__only_its_own_are_forgotten),
+        cmocka_unit_test(cells__class_forgotten__none_keeps_a_serial),
         cmocka_unit_test(open__more_tenants_than_allowed__full_and_counted),
         cmocka_unit_test(cell__more_tools_than_kinds__other),
         cmocka_unit_test(cell__a_kind_has_faded__a_new_one_takes_its_place),

@@ -76,6 +76,67 @@ static void count__taken_back__never_below_zero(void **state)
     assert_true(risk[0] == 0.0f && risk[1] == 0.0f && risk[2] == 0.0f);
 }
 
+static void count__taken_back_by_a_hair_too_much__never_rises(void **state)
+{
+    (void)state;
+    float risk[DIST_RISKS] = {0};
+    dist_count_ended(risk, 40, 0.1f);
+    dist_count_open(risk, 20, 1e7f);
+    dist_count_ended(risk, 10, 3.3f);
+    dist_count_open(risk, 20, -1e7f);
+    dist_count_ended(risk, 10, -3.4f);
+    for (uint32_t i = 0; i < DIST_BINS; i++) {
+        if (risk[i] < risk[i + 1]) {
+            fail_msg("bin %u: %g, then %g", i, (double)risk[i], (double)risk[i + 1]);
+        }
+    }
+    assert_close((double)risk[40], 0.1, 1e-6);
+}
+
+static void left_of__few_values__as_counted_one_by_one(void **state)
+{
+    (void)state;
+    const uint8_t bins[] = {0, 63, 7, 7, 20};
+    float counted[DIST_BINS] = {0};
+    float left[DIST_BINS];
+    for (size_t i = 0; i < sizeof(bins); i++) {
+        dist_count_left(counted, bins[i], 1.0f);
+    }
+    dist_left_of(bins, sizeof(bins), left);
+    assert_memory_equal(left, counted, sizeof(left));
+}
+
+static void sum__two_mixes__the_same_curve(void **state)
+{
+    (void)state;
+    float near[DIST_BINS] = {0};
+    float far[DIST_BINS] = {0};
+    struct dist_curve one_by_one;
+    struct dist_curve prior;
+    struct dist_curve sum;
+    dist_count_left(far, 9, 6.0f);
+    dist_count_left(near, 30, 2.0f);
+    dist_curve_prior(&prior, 0.1f);
+    dist_curve_prior(&one_by_one, 0.1f);
+    dist_curve_mix(&one_by_one, far, 6.0f, 0.5f, 3.0f);
+    dist_curve_mix(&one_by_one, near, 2.0f, 1.0f, 2.0f);
+    /* far: 1/2 * 0.5 / (3 + 3), near: 1 / (2 + 2), prior: 1/2 * 3 / (3 + 3). */
+    const float *const rows[DIST_ROWS] = {far, near, prior.after, far, far, far, far, far};
+    const float weights[DIST_ROWS] = {0.5f / 12.0f, 0.25f, 0.25f};
+    dist_curve_sum(&sum, rows, weights);
+    for (uint32_t i = 0; i < DIST_BINS; i++) {
+        assert_close((double)sum.after[i], (double)one_by_one.after[i], 1e-6);
+    }
+}
+
+static void expect__worked_example__weighted_by_mass(void **state)
+{
+    (void)state;
+    struct dist_curve curve = {.after = {0.75f, 0.25f}};
+    const float values[DIST_BINS] = {8.0f, 4.0f, 2.0f, 1e6f};
+    assert_close(dist_expect(&curve, values), 0.25 * 8.0 + 0.5 * 4.0 + 0.25 * 2.0, 1e-6);
+}
+
 /* F7: k = 2; 3 ended and 2 censored in bin 0, 1 ended in bin 1; the wider group S = 1/2, 1/4. */
 static void add__worked_example__hazards_four_sevenths_and_three_quarters(void **state)
 {
@@ -212,7 +273,6 @@ static void curves__random_counts__survival_falls_and_stays_in_range(void **stat
             } else {
                 dist_curve_mix(&curve, risk + 1, all, scale, 5.0f);
             }
-            dist_curve_smooth(&curve);
             check_curve(&curve, seed);
         }
     }
@@ -226,6 +286,10 @@ int main(void)
         cmocka_unit_test(clock__worked_example__older_counts_a_quarter),
         cmocka_unit_test(clock__far_future__rebased_and_finite),
         cmocka_unit_test(count__taken_back__never_below_zero),
+        cmocka_unit_test(count__taken_back_by_a_hair_too_much__never_rises),
+        cmocka_unit_test(left_of__few_values__as_counted_one_by_one),
+        cmocka_unit_test(sum__two_mixes__the_same_curve),
+        cmocka_unit_test(expect__worked_example__weighted_by_mass),
         cmocka_unit_test(add__worked_example__hazards_four_sevenths_and_three_quarters),
         cmocka_unit_test(mix__nothing_censored__same_as_by_hazards),
         cmocka_unit_test(add__all_censored_late__hazard_before_falls),

@@ -146,6 +146,29 @@ static void forecast__worked_example__steps_work_and_reuse(void **state)
     aeg_fini(&aeg);
 }
 
+static void forecast_wait__same_session__the_wait_of_the_forecast(void **state)
+{
+    (void)state;
+    struct aeg aeg;
+    struct aeg_session session;
+    struct aeg_forecast all;
+    struct aeg_forecast wait;
+    assert_status(aeg_init(&aeg, mem_heap(), &roomy), ST_OK);
+    teach(&aeg, "Read", SECOND, 10, 20);
+    begin(&aeg, &session, 2000 * SECOND);
+    step(&aeg, &session, "Read", 2000 * SECOND);
+    aeg_forecast(&aeg, &session, 2001 * SECOND, &all);
+    aeg_forecast_wait(&aeg, &session, 2001 * SECOND, &wait);
+    assert_memory_equal(&wait.wait, &all.wait, sizeof(all.wait));
+    assert_int_equal(wait.elapsed_us, SECOND);
+    assert_true(wait.survival_ratio == all.survival_ratio);
+    assert_true(wait.hazard_per_s == all.hazard_per_s);
+    assert_true(wait.return_ratio == all.return_ratio);
+    assert_true(wait.return_confidence == all.return_confidence);
+    assert_true(wait.out_tokens.mean == 0.0 && wait.work_s == 0.0 && all.work_s > 0.0);
+    aeg_fini(&aeg);
+}
+
 static void session__differs_from_its_class__its_own_waits_count(void **state)
 {
     (void)state;
@@ -166,26 +189,6 @@ static void session__differs_from_its_class__its_own_waits_count(void **state)
     }
     aeg_forecast(&aeg, &session, now_us, &f);
     assert_true(before > 0.95 && aeg_forecast_return(&f, SECOND) < 0.6);
-    aeg_fini(&aeg);
-}
-
-static void gap__still_open__counts_as_censored_until_it_closes(void **state)
-{
-    (void)state;
-    struct aeg aeg;
-    struct aeg_session session;
-    assert_status(aeg_init(&aeg, mem_heap(), &roomy), ST_OK);
-    begin(&aeg, &session, 0);
-    step(&aeg, &session, "Bash", 0);
-    aeg_observe_gap_censored(&aeg, &session, 60 * SECOND);
-    aeg_observe_gap_censored(&aeg, &session, 120 * SECOND);
-    const struct aeg_cell *cell = aeg_ref_cell(&aeg, session.cells[2]);
-    assert_close((double)cell->return_risk[0], 1.0, 0.01);
-    assert_close((double)(cell->return_n - cell->return_ended_n), 1.0, 0.01);
-    aeg_observe_gap_closed(&aeg, &session, 130 * SECOND);
-    assert_close((double)cell->return_risk[0], 1.0, 0.01);
-    assert_close((double)cell->return_risk[DIST_BINS - 1], 0.0, 1e-6);
-    assert_close((double)cell->return_n, (double)cell->return_ended_n, 1e-6);
     aeg_fini(&aeg);
 }
 
@@ -252,7 +255,7 @@ static void happen(struct aeg *aeg, struct aeg_session *session, struct rng *rng
     const struct aeg_key any_key = {rng_below(rng, 20), 0, rng_below(rng, 300)};
     uint8_t text[4] = {(uint8_t)rng_below(rng, 50)};
     const struct str tools[] = {{(const char *)text, sizeof(text)}, STR("Read"), STR("")};
-    switch (rng_below(rng, 6)) {
+    switch (rng_below(rng, 8)) {
     case 0:
         status_ignore(aeg_observe_start(aeg, session, &any_key, now_us), "may be full");
         break;
@@ -269,6 +272,13 @@ static void happen(struct aeg *aeg, struct aeg_session *session, struct rng *rng
     case 4:
         aeg_observe_gap_censored(aeg, session, now_us);
         break;
+    case 5:
+        status_ignore(aeg_observe_gap_named(aeg, session, tools, rng_below(rng, 4), now_us),
+                      "may be full");
+        break;
+    case 6:
+        aeg_observe_gap_dropped(aeg, session);
+        break;
     default:
         aeg_observe_end(aeg, session, rng_below(rng, 2) == 0, now_us);
         break;
@@ -283,6 +293,9 @@ static void check_counts(const struct aeg *aeg, unsigned seed)
             if (!(cell->return_risk[b] >= 0.0f && cell->return_ended[b] >= 0.0f &&
                   cell->fresh_left[b] >= 0.0f && cell->out_left[b] >= 0.0f)) {
                 fail_msg("seed %u: cell %u bin %u is negative or no number", seed, i, b);
+            }
+            if (cell->return_risk[b] < cell->return_risk[b + 1]) {
+                fail_msg("seed %u: cell %u: more reach bin %u than the one before", seed, i, b + 1);
             }
         }
     }
@@ -315,6 +328,8 @@ static void observations__any_order_and_time__forecasts_stay_in_range(void **sta
                          : now_us + (rng_u64(&rng) >> (34 + rng_below(&rng, 30)));
             happen(&aeg, session, &rng, now_us);
             aeg_forecast(&aeg, session, now_us, &f);
+            check(&f, seed);
+            aeg_forecast_wait(&aeg, session, now_us, &f);
             check(&f, seed);
         }
         check_counts(&aeg, seed);
@@ -364,8 +379,8 @@ int main(void)
         cmocka_unit_test(forecast__several_tools__the_slowest_decides),
         cmocka_unit_test(forecast__answers_never_return__return_ratio_falls),
         cmocka_unit_test(forecast__worked_example__steps_work_and_reuse),
+        cmocka_unit_test(forecast_wait__same_session__the_wait_of_the_forecast),
         cmocka_unit_test(session__differs_from_its_class__its_own_waits_count),
-        cmocka_unit_test(gap__still_open__counts_as_censored_until_it_closes),
         cmocka_unit_test(frozen__sessions_go_on__nothing_is_counted),
         cmocka_unit_test(observations__any_order_and_time__forecasts_stay_in_range),
         cmocka_unit_test(observations__each_allocation_fails__sessions_go_on),
