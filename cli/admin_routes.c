@@ -29,6 +29,7 @@ struct pending {
     struct admin *admin;
     struct admin_ticket ticket;
     enum hub_ask_kind kind;
+    const char *content_type; /* of the answer; NULL = JSON */
 };
 
 static void fill_error(struct admin_resp *resp, enum status st, const struct err *err)
@@ -52,6 +53,8 @@ static void done(void *ctx, enum status st, const struct err *err, struct buf *o
         resp.content_type = "text/plain; version=0.0.4; charset=utf-8";
         st = metric_render(&resp.body);
     } else if (out->len > 0) {
+        resp.content_type =
+            pending->content_type != NULL ? pending->content_type : resp.content_type;
         st = buf_add_str(&resp.body, buf_str(out));
     } else {
         st = buf_add_str(&resp.body, STR("{\"ok\":true}"));
@@ -63,6 +66,16 @@ static void done(void *ctx, enum status st, const struct err *err, struct buf *o
     mem_free(mem_heap(), pending, sizeof(*pending));
 }
 
+/* What an answer is, when it is not JSON. */
+static const char *content_type_of(const struct hub_question *question)
+{
+    if (question->kind != HUB_ASK_SESSION || question->format == COORD_SESSION_JSON) {
+        return NULL;
+    }
+    return question->format == COORD_SESSION_SVG ? "image/svg+xml" : "text/vnd.graphviz";
+}
+
+/* Takes over the question's workflow. */
 static enum admin_verdict ask(struct admin_ctx *ctx,
                               const struct admin_req *req,
                               const struct hub_question *question,
@@ -71,14 +84,20 @@ static enum admin_verdict ask(struct admin_ctx *ctx,
     struct err err = {0};
     struct admin *admin = atomic_load(&ctx->admin);
     if (admin == NULL) {
+        workflow_doc_free(question->workflow);
         fill_error(resp, ST_BUSY, &err);
         return ADMIN_NOW;
     }
     struct pending *pending = mem_calloc(mem_heap(), 1, sizeof(*pending));
     enum status st = pending == NULL ? ST_NOMEM : ST_OK;
     if (st == ST_OK) {
-        *pending = (struct pending){.admin = admin, .ticket = req->ticket, .kind = question->kind};
+        *pending = (struct pending){.admin = admin,
+                                    .ticket = req->ticket,
+                                    .kind = question->kind,
+                                    .content_type = content_type_of(question)};
         st = hub_ask(ctx->hub, question, done, pending, &err);
+    } else {
+        workflow_doc_free(question->workflow);
     }
     if (st != ST_OK) {
         mem_free(mem_heap(), pending, sizeof(*pending));
@@ -136,6 +155,68 @@ static enum admin_verdict
 on_sessions(void *ctx, const struct admin_req *req, struct admin_resp *resp)
 {
     struct hub_question question = {.kind = HUB_ASK_SESSIONS};
+    return ask(ctx, req, &question, resp);
+}
+
+static enum admin_verdict
+on_session(void *ctx, const struct admin_req *req, struct admin_resp *resp)
+{
+    static const struct {
+        const char *name;
+        enum coord_session_format format;
+    } formats[] = {{"", COORD_SESSION_JSON},
+                   {"json", COORD_SESSION_JSON},
+                   {"dot", COORD_SESSION_DOT},
+                   {"svg", COORD_SESSION_SVG}};
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+        if (str_eq(req->format, str_of(formats[i].name))) {
+            struct hub_question question = {
+                .kind = HUB_ASK_SESSION, .text = req->tail, .format = formats[i].format};
+            return ask(ctx, req, &question, resp);
+        }
+    }
+    admin_resp_error(resp, 400, "invalid", "format must be json, dot or svg");
+    return ADMIN_NOW;
+}
+
+static enum admin_verdict
+on_release(void *ctx, const struct admin_req *req, struct admin_resp *resp)
+{
+    struct hub_question question = {.kind = HUB_ASK_RELEASE, .text = req->tail};
+    return ask(ctx, req, &question, resp);
+}
+
+static enum admin_verdict
+on_workflows(void *ctx, const struct admin_req *req, struct admin_resp *resp)
+{
+    struct hub_question question = {.kind = HUB_ASK_WORKFLOWS};
+    return ask(ctx, req, &question, resp);
+}
+
+static enum admin_verdict
+on_workflow(void *ctx, const struct admin_req *req, struct admin_resp *resp)
+{
+    struct hub_question question = {.kind = HUB_ASK_WORKFLOW, .text = req->tail};
+    return ask(ctx, req, &question, resp);
+}
+
+static enum admin_verdict
+on_declare(void *ctx, const struct admin_req *req, struct admin_resp *resp)
+{
+    struct err err = {0};
+    struct hub_question question = {.kind = HUB_ASK_DECLARE};
+    enum status st = workflow_read(&question.workflow, mem_heap(), req->body, &err);
+    if (st != ST_OK) {
+        fill_error(resp, st, &err);
+        return ADMIN_NOW;
+    }
+    return ask(ctx, req, &question, resp);
+}
+
+static enum admin_verdict
+on_drop_workflow(void *ctx, const struct admin_req *req, struct admin_resp *resp)
+{
+    struct hub_question question = {.kind = HUB_ASK_DROP_WORKFLOW, .text = req->tail};
     return ask(ctx, req, &question, resp);
 }
 
@@ -217,6 +298,12 @@ admin_routes_start(struct admin **ret, const struct config *cfg, struct hub *hub
         {"POST", "/saga/v1/engines", false, on_add, &ctx},
         {"DELETE", "/saga/v1/engines/", false, on_remove, &ctx},
         {"GET", "/saga/v1/sessions", false, on_sessions, &ctx},
+        {"GET", "/saga/v1/sessions/", false, on_session, &ctx},
+        {"DELETE", "/saga/v1/sessions/", false, on_release, &ctx},
+        {"GET", "/saga/v1/workflows", false, on_workflows, &ctx},
+        {"POST", "/saga/v1/workflows", false, on_declare, &ctx},
+        {"GET", "/saga/v1/workflows/", false, on_workflow, &ctx},
+        {"DELETE", "/saga/v1/workflows/", false, on_drop_workflow, &ctx},
         {"POST", "/saga/v1/drain", false, on_drain, &ctx},
         {"GET", "/saga/v1/receipts/", false, on_receipt, &ctx},
     };

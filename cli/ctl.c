@@ -13,7 +13,8 @@
 enum {
     TIMEOUT_MS = 10000,
     PATH_BYTES = 1024,
-    BODY_BYTES = 8192,
+    BODY_BYTES = 1 << 20,
+    CHUNK_BYTES = 8192,
     OUT_BYTES = 64 << 20,
     ARGS_MAX = 2
 };
@@ -24,6 +25,12 @@ static const char usage[] =
     "  status                      what the gateway is doing\n"
     "  engines                     engines, their health and load\n"
     "  sessions                    sessions known\n"
+    "  session ID [--format F]     one session and those it started: steps, gaps, forecast;\n"
+    "                              F = json, dot or svg\n"
+    "  release-session ID          forget one, once its steps have ended\n"
+    "  workflows [ID]              workflows that were declared, or one in full\n"
+    "  declare FILE                declare one from its JSON form; - is standard input\n"
+    "  drop-workflow ID            forget one; sessions that have it keep it\n"
     "  explain REQUEST_ID          why a request went where it went\n"
     "  add-engine URL [--name N]   take an engine into service\n"
     "  remove-engine NAME          take one out; what runs on it is finished\n"
@@ -41,7 +48,8 @@ static const char usage[] =
 struct options {
     const char *admin;
     const char *key_file;
-    const char *name; /* of add-engine */
+    const char *name;   /* of add-engine */
+    const char *format; /* of session */
     bool is_json;
     uint64_t timeout_ms;
     const char *args[ARGS_MAX]; /* command and its argument */
@@ -54,13 +62,42 @@ struct command {
     const char *path; /* the argument follows it when takes_path_arg */
     bool takes_arg;
     bool is_arg_in_path;
-    bool is_text; /* not JSON */
+    bool takes_format;
+    bool is_file_sent; /* the argument is a file that is the body */
+    bool is_text;      /* not JSON */
 };
 
 static const struct command commands[] = {
     {.name = "status", .method = "GET", .path = "/saga/v1/status"},
     {.name = "engines", .method = "GET", .path = "/saga/v1/engines"},
     {.name = "sessions", .method = "GET", .path = "/saga/v1/sessions"},
+    {.name = "session",
+     .method = "GET",
+     .path = "/saga/v1/sessions/",
+     .takes_arg = true,
+     .is_arg_in_path = true,
+     .takes_format = true},
+    {.name = "release-session",
+     .method = "DELETE",
+     .path = "/saga/v1/sessions/",
+     .takes_arg = true,
+     .is_arg_in_path = true},
+    {.name = "workflows", .method = "GET", .path = "/saga/v1/workflows"},
+    {.name = "workflows",
+     .method = "GET",
+     .path = "/saga/v1/workflows/",
+     .takes_arg = true,
+     .is_arg_in_path = true},
+    {.name = "declare",
+     .method = "POST",
+     .path = "/saga/v1/workflows",
+     .takes_arg = true,
+     .is_file_sent = true},
+    {.name = "drop-workflow",
+     .method = "DELETE",
+     .path = "/saga/v1/workflows/",
+     .takes_arg = true,
+     .is_arg_in_path = true},
     {.name = "explain",
      .method = "GET",
      .path = "/saga/v1/receipts/",
@@ -77,10 +114,10 @@ static const struct command commands[] = {
     {.name = "health", .method = "GET", .path = "/health"},
 };
 
-static const struct command *find_command(const char *name)
+static const struct command *find_command(const char *name, bool has_arg)
 {
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (strcmp(commands[i].name, name) == 0) {
+        if (strcmp(commands[i].name, name) == 0 && commands[i].takes_arg == has_arg) {
             return &commands[i];
         }
     }
@@ -91,13 +128,10 @@ static const struct command *find_command(const char *name)
 static int read_options(int argc, char **argv, struct options *opt)
 {
     static const struct option table[] = {
-        {"admin", required_argument, NULL, 'a'},
-        {"key-file", required_argument, NULL, 'k'},
-        {"name", required_argument, NULL, 'n'},
-        {"json", no_argument, NULL, 'j'},
-        {"timeout-ms", required_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"admin", required_argument, NULL, 'a'}, {"key-file", required_argument, NULL, 'k'},
+        {"name", required_argument, NULL, 'n'},  {"format", required_argument, NULL, 'f'},
+        {"json", no_argument, NULL, 'j'},        {"timeout-ms", required_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
     };
     *opt = (struct options){.admin = "http://127.0.0.1:8081", .timeout_ms = TIMEOUT_MS};
     optind = 0; /* other subcommands may have used it */
@@ -113,6 +147,9 @@ static int read_options(int argc, char **argv, struct options *opt)
             break;
         case 'n':
             opt->name = optarg;
+            break;
+        case 'f':
+            opt->format = optarg;
             break;
         case 'j':
             opt->is_json = true;
@@ -169,7 +206,41 @@ static bool make_path(const struct command *command, const char *arg, char ret[P
     return true;
 }
 
-static enum status make_body(const struct options *opt, struct buf *body)
+/* ?format=F behind the path. */
+static bool add_format(const struct options *opt, char path[PATH_BYTES])
+{
+    size_t len = strlen(path);
+    if (opt->format == NULL) {
+        return true;
+    }
+    int got = snprintf(path + len, PATH_BYTES - len, "?format=%s", opt->format);
+    return got > 0 && (size_t)got < PATH_BYTES - len;
+}
+
+static enum status read_body(const char *path, struct buf *body, struct err *err)
+{
+    char chunk[CHUNK_BYTES];
+    ASSERT(path != NULL);
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rb");
+    if (file == NULL) {
+        return err_set(err, ST_IO, "%.200s cannot be opened", path);
+    }
+    enum status st = ST_OK;
+    size_t len = 0;
+    while (st == ST_OK && (len = fread(chunk, 1, sizeof(chunk), file)) > 0) {
+        st = buf_add(body, chunk, len);
+    }
+    bool is_failed = ferror(file) != 0;
+    if (file != stdin) {
+        is_failed = fclose(file) != 0 || is_failed;
+    }
+    if (st != ST_OK || is_failed) {
+        return err_set(err, ST_IO, "%.200s is %s", path, st != ST_OK ? "too long" : "not readable");
+    }
+    return ST_OK;
+}
+
+static enum status add_engine_body(const struct options *opt, struct buf *body)
 {
     enum status st = buf_add_str(body, STR("{\"url\":\""));
     st = st == ST_OK ? buf_add_json(body, str_of(opt->args[1])) : st;
@@ -178,6 +249,23 @@ static enum status make_body(const struct options *opt, struct buf *body)
         st = st == ST_OK ? buf_add_json(body, str_of(opt->name)) : st;
     }
     return st == ST_OK ? buf_add_str(body, STR("\"}")) : st;
+}
+
+/* What is sent, where the argument is not in the path. */
+static enum status make_body(const struct command *command,
+                             const struct options *opt,
+                             struct buf *body,
+                             struct err *err)
+{
+    if (!command->takes_arg || command->is_arg_in_path) {
+        return ST_OK;
+    }
+    if (command->is_file_sent) {
+        return read_body(opt->args[1], body, err);
+    }
+    return add_engine_body(opt, body) == ST_OK
+               ? ST_OK
+               : err_set(err, ST_INVAL, "the URL or name is too long");
 }
 
 static bool print_all(FILE *to, struct str text)
@@ -233,13 +321,12 @@ static int run_command(const struct command *command, const struct options *opt)
     if (opt->key_file != NULL && secret_read(opt->key_file, key, &err) != ST_OK) {
         goto out;
     }
-    if (!make_path(command, opt->args[1], path)) {
+    if (!make_path(command, opt->args[1], path) || !add_format(opt, path)) {
         status_ignore(err_set(&err, ST_INVAL, "'%.60s...' is too long", opt->args[1]),
                       "printed below");
         goto out;
     }
-    if (command->takes_arg && !command->is_arg_in_path && make_body(opt, &body) != ST_OK) {
-        status_ignore(err_set(&err, ST_INVAL, "the URL or name is too long"), "printed below");
+    if (make_body(command, opt, &body, &err) != ST_OK) {
         goto out;
     }
     struct http_ask ask = {
@@ -255,7 +342,7 @@ static int run_command(const struct command *command, const struct options *opt)
     }
     if (status >= 300) {
         print_refusal(status, buf_str(&answer));
-    } else if (opt->is_json || command->is_text) {
+    } else if (opt->is_json || command->is_text || opt->format != NULL) {
         rc = print_all(stdout, buf_str(&answer)) ? CMD_OK : CMD_FAILED;
     } else {
         rc = print_table(buf_str(&answer)) ? CMD_OK : CMD_FAILED;
@@ -276,8 +363,9 @@ int cmd_ctl(int argc, char **argv)
     if (rc >= 0) {
         return rc;
     }
-    const struct command *command = opt.arg_count == 0 ? NULL : find_command(opt.args[0]);
-    if (command == NULL || (opt.arg_count == 2) != command->takes_arg) {
+    const struct command *command =
+        opt.arg_count == 0 ? NULL : find_command(opt.args[0], opt.arg_count == 2);
+    if (command == NULL || (opt.format != NULL && !command->takes_format)) {
         (void)fputs(usage, stderr);
         return CMD_USAGE;
     }

@@ -9,12 +9,13 @@
 #include "common/rt/metric.h"
 #include "common/rt/secret.h"
 
-enum { ANSWER_MAX = 1 << 24, SESSION_ROWS = 1000 };
+enum { ANSWER_MAX = 1 << 24, SESSION_ROWS = 1000, WORKFLOW_ROWS = 1000 };
 
 static void ask_free(struct hub_ask_state *ask)
 {
     buf_fini(&ask->out);
     hub_engine_unref(ask->engine);
+    workflow_doc_free(ask->question.workflow);
     mem_free(mem_heap(), ask, sizeof(*ask));
 }
 
@@ -247,6 +248,13 @@ static void refresh_metrics(const struct hub *hub)
     metric_set(METRIC_PLACED, METRIC_BRANCH_RETRY, 0, counters->retries);
     metric_set(METRIC_TABLE_FULL, METRIC_TABLE_SESSIONS, 0, counters->sessions_full);
     metric_set(METRIC_TABLE_FULL, METRIC_TABLE_REQUESTS, 0, counters->requests_full);
+    struct coord_gauges gauges;
+    coord_core_gauges(hub->coord, &gauges);
+    metric_set(METRIC_GRAPH_BYTES, 0, 0, gauges.graph_bytes);
+    metric_set(METRIC_CLASSES, 0, 0, gauges.classes);
+    metric_set(METRIC_STEPS_LOST, 0, 0, gauges.steps_lost);
+    metric_set(METRIC_CLASSES_FORGOTTEN, 0, 0, gauges.classes_forgotten);
+    metric_set(METRIC_GAPS, 0, 0, gauges.gaps);
     count_engines(hub);
     metric_set(METRIC_LOG_LOST, 0, 0, log_lost_count());
     uint32_t queued = 0;
@@ -268,6 +276,49 @@ static void to_all(struct hub *hub, enum hub_cmd_kind kind, const struct config 
     }
 }
 
+static enum status release_session(struct hub *hub, struct str label, struct buf *out)
+{
+    if (!coord_core_has_session(hub->coord, label)) {
+        return ST_NOTFOUND;
+    }
+    struct coord_event ev = {.kind = COORD_EV_SESSION_RELEASED};
+    ev.u.released.label = label;
+    hub_handle(hub, &ev);
+    bool is_gone = !coord_core_has_session(hub->coord, label);
+    return buf_add_fmt(out, "{\"released\":true,\"is_gone\":%s}", is_gone ? "true" : "false");
+}
+
+static enum status
+declare_workflow(struct hub *hub, const struct workflow_doc *doc, struct buf *out, struct err *err)
+{
+    struct coord_event ev = {.kind = COORD_EV_WORKFLOW_DECLARED};
+    ev.u.workflow = *workflow_doc_declared(doc);
+    struct str tenant = ev.u.workflow.tenant;
+    struct str id = ev.u.workflow.id;
+    bool is_known = coord_core_has_workflow(hub->coord, tenant, id);
+    enum status st = hub_handle(hub, &ev);
+    if (st == ST_FULL) {
+        return err_set(err, st, "limits.workflows or limits.workflow_bytes, all are in use");
+    }
+    if (st == ST_OK) {
+        st = buf_add_fmt(out, "{\"replaced\":%s,\"declared\":", is_known ? "true" : "false");
+    }
+    if (st == ST_OK) {
+        st = coord_core_write_workflow(hub->coord, tenant, id, out);
+    }
+    return st == ST_OK ? buf_add_str(out, STR("}")) : st;
+}
+
+static enum status drop_workflow(struct hub *hub, struct str id, struct err *err)
+{
+    struct coord_event ev = {.kind = COORD_EV_WORKFLOW_DROPPED};
+    ev.u.workflow_dropped.id = id;
+    if (!coord_core_has_workflow(hub->coord, ev.u.workflow_dropped.tenant, id)) {
+        return err_set(err, ST_NOTFOUND, "no workflow of that id");
+    }
+    return hub_handle(hub, &ev);
+}
+
 static enum status answer(struct hub *hub,
                           const struct hub_question *question,
                           struct hub_engine *engine,
@@ -282,6 +333,18 @@ static enum status answer(struct hub *hub,
         return write_engines(hub, out);
     case HUB_ASK_SESSIONS:
         return coord_core_write_sessions(hub->coord, now_us, SESSION_ROWS, out);
+    case HUB_ASK_SESSION:
+        return coord_core_write_session(hub->coord, now_us, question->text, question->format, out);
+    case HUB_ASK_RELEASE:
+        return release_session(hub, question->text, out);
+    case HUB_ASK_WORKFLOWS:
+        return coord_core_write_workflows(hub->coord, WORKFLOW_ROWS, out);
+    case HUB_ASK_WORKFLOW:
+        return coord_core_write_workflow(hub->coord, STR(""), question->text, out);
+    case HUB_ASK_DECLARE:
+        return declare_workflow(hub, question->workflow, out, err);
+    case HUB_ASK_DROP_WORKFLOW:
+        return drop_workflow(hub, question->text, err);
     case HUB_ASK_RECEIPT:
         return coord_core_write_receipt(hub->coord, question->text, out);
     case HUB_ASK_ADD_ENGINE:
@@ -342,6 +405,7 @@ enum status hub_ask(struct hub *hub,
 {
     struct hub_ask_state *ask = mem_calloc(mem_heap(), 1, sizeof(*ask));
     if (ask == NULL) {
+        workflow_doc_free(question->workflow);
         return err_set(err, ST_NOMEM, "question");
     }
     buf_init(&ask->out, mem_heap(), ANSWER_MAX);

@@ -105,17 +105,17 @@ record(struct hub *hub, const struct coord_event *ev, const struct coord_effects
 
 /* Effects are copied, and what they borrow is used up first: carrying them out may run the core
  * again, which reuses both. */
-static void to_coord(struct hub *hub, const struct coord_event *ev)
+static enum status to_coord(struct hub *hub, const struct coord_event *ev)
 {
     const struct coord_effects *effects = NULL;
     hub_recent_note(hub, ev);
     enum status st = coord_core_step(hub->coord, ev, loop_now_us(hub->loop), &effects);
     if (st != ST_OK) {
-        log_error("hub", "out of memory in the core event=%d", (int)ev->kind);
+        log_error("hub", "refused by the core event=%d why=%s", (int)ev->kind, status_name(st));
         if (ev->kind == COORD_EV_STEP_ARRIVED) {
             refuse_for_memory(hub, ev->u.arrived.req);
         }
-        return;
+        return st;
     }
     if (hub->record != NULL) {
         record(hub, ev, effects);
@@ -127,7 +127,7 @@ static void to_coord(struct hub *hub, const struct coord_event *ev)
         list = mem_alloc(mem_heap(), count * sizeof(*list));
         if (list == NULL) {
             log_error("hub", "out of memory: effects are lost count=%u", count);
-            return;
+            return ST_NOMEM;
         }
     }
     memcpy(list, effects->items, count * sizeof(*list));
@@ -142,6 +142,7 @@ static void to_coord(struct hub *hub, const struct coord_event *ev)
     if (list != copy) {
         mem_free(mem_heap(), list, count * sizeof(*list));
     }
+    return ST_OK;
 }
 
 static void start(struct hub *hub, const struct agent_effect *effect)
@@ -221,12 +222,12 @@ static void add_to_agent(struct hub *hub, const struct coord_engine_added *added
     to_agent(hub, &ev);
 }
 
-void hub_handle(struct hub *hub, const struct coord_event *ev)
+enum status hub_handle(struct hub *hub, const struct coord_event *ev)
 {
     if (ev->kind == COORD_EV_ENGINE_ADDED) {
         add_to_agent(hub, &ev->u.engine_added);
     }
-    to_coord(hub, ev);
+    enum status st = to_coord(hub, ev);
     if (ev->kind == COORD_EV_ENGINE_REMOVED) {
         struct agent_event gone = {.kind = AGENT_EV_ENGINE_REMOVED,
                                    .engine = ev->u.engine_removed.engine};
@@ -235,6 +236,7 @@ void hub_handle(struct hub *hub, const struct coord_event *ev)
     } else if (ev->kind == COORD_EV_ENGINE_PROBED) {
         after_probe(hub, &ev->u.engine_probed);
     }
+    return st;
 }
 
 void hub_handle_tick(struct hub *hub)

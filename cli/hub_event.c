@@ -30,6 +30,22 @@ static void put_str(struct copier *copier, struct str *s)
     }
 }
 
+/* An array of strings, and what they point to. */
+static void put_strs(struct copier *copier, const struct str **strs, uint32_t count)
+{
+    const struct str *copies = put(copier, *strs, count * sizeof(*copies), sizeof(void *));
+    for (uint32_t i = 0; i < count; i++) {
+        struct str item = (*strs)[i];
+        put_str(copier, &item);
+        if (copier->at != NULL) {
+            memcpy((char *)(uintptr_t)&copies[i], &item, sizeof(item));
+        }
+    }
+    if (copier->at != NULL) {
+        *strs = copies;
+    }
+}
+
 static void copy_arrived(struct copier *copier, struct coord_step_arrived *ev)
 {
     size_t n = ev->chain_count;
@@ -51,24 +67,13 @@ static void copy_arrived(struct copier *copier, struct coord_step_arrived *ev)
     put_str(copier, &ev->hints.class_hint);
     put_str(copier, &ev->hints.step_hint);
     put_str(copier, &ev->model);
+    put_strs(copier, &ev->tools, ev->tool_count);
 }
 
 static void copy_probed(struct copier *copier, struct coord_engine_probed *ev)
 {
-    if (ev->models == NULL) {
-        return;
-    }
-    const struct str *models =
-        put(copier, ev->models, ev->model_count * sizeof(*models), sizeof(void *));
-    for (uint32_t i = 0; i < ev->model_count; i++) {
-        struct str model = ev->models[i];
-        put_str(copier, &model);
-        if (copier->at != NULL) {
-            memcpy((char *)(uintptr_t)&models[i], &model, sizeof(model));
-        }
-    }
-    if (copier->at != NULL) {
-        ev->models = models;
+    if (ev->models != NULL) {
+        put_strs(copier, &ev->models, ev->model_count);
     }
 }
 
@@ -84,13 +89,20 @@ static void walk(struct copier *copier, struct coord_event *ev)
     case COORD_EV_ENGINE_PROBED:
         copy_probed(copier, &ev->u.engine_probed);
         break;
+    case COORD_EV_STEP_DONE:
+        put_strs(copier, &ev->u.done.tools, ev->u.done.tool_count);
+        break;
+    case COORD_EV_SESSION_RELEASED:
+        put_str(copier, &ev->u.released.label);
+        break;
     case COORD_EV_STEP_STARTED:
     case COORD_EV_STEP_ANSWERED:
-    case COORD_EV_STEP_DONE:
     case COORD_EV_STEP_GONE:
     case COORD_EV_ATTEMPT_FAILED:
     case COORD_EV_NODE_REFUSED:
     case COORD_EV_ENGINE_REMOVED:
+    case COORD_EV_WORKFLOW_DECLARED: /* made in the core's own loop (hub_ask.c) */
+    case COORD_EV_WORKFLOW_DROPPED:
     case COORD_EV_TICK:
         break;
     }
@@ -136,6 +148,9 @@ static uint64_t subject_of(const struct coord_event *ev)
         return ev->u.engine_removed.engine.v;
     case COORD_EV_ENGINE_PROBED:
         return ev->u.engine_probed.engine.v;
+    case COORD_EV_SESSION_RELEASED:
+    case COORD_EV_WORKFLOW_DECLARED:
+    case COORD_EV_WORKFLOW_DROPPED:
     case COORD_EV_TICK:
         break;
     }

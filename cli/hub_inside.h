@@ -77,7 +77,7 @@ struct hub_ask_state {
     struct hub_question question;
     struct buf out;
     struct hub_engine *engine; /* counted, NULL = none */
-    char text[256];
+    char text[COORD_SESSION_MAX + 1];
 };
 
 /* What the core's mailbox carries. */
@@ -127,8 +127,9 @@ struct hub {
     FILE *record; /* NULL = off */
 };
 
-/* Runs one event through the cores and queues what they want (hub_core.c). */
-void hub_handle(struct hub *hub, const struct coord_event *ev);
+/* Runs one event through the cores and queues what they want (hub_core.c). Returns what the
+ * coordinator's core said; its refusals are logged. */
+enum status hub_handle(struct hub *hub, const struct coord_event *ev);
 void hub_handle_tick(struct hub *hub);
 /* Answers a question and lets go of it (hub_ask.c). */
 void hub_settle_ask(struct hub *hub, struct hub_ask_state *ask);

@@ -6,6 +6,8 @@
 
 #include "common/base/config.h"
 #include "common/base/err.h"
+#include "coordinator/core/core.h"
+#include "coordinator/io/workflow_read.h"
 
 enum { HUB_LANES_MAX = 64 };
 
@@ -14,6 +16,12 @@ enum hub_ask_kind {
     HUB_ASK_STATUS,        /* -> JSON */
     HUB_ASK_ENGINES,       /* -> JSON */
     HUB_ASK_SESSIONS,      /* -> JSON */
+    HUB_ASK_SESSION,       /* text = label, format -> JSON, DOT or SVG */
+    HUB_ASK_RELEASE,       /* text = label of a session */
+    HUB_ASK_WORKFLOWS,     /* -> JSON */
+    HUB_ASK_WORKFLOW,      /* text = id -> JSON */
+    HUB_ASK_DECLARE,       /* workflow -> JSON */
+    HUB_ASK_DROP_WORKFLOW, /* text = id */
     HUB_ASK_RECEIPT,       /* text = request name -> JSON */
     HUB_ASK_ADD_ENGINE,    /* engine */
     HUB_ASK_REMOVE_ENGINE, /* text = name */
@@ -24,7 +32,9 @@ enum hub_ask_kind {
 
 struct hub_question {
     enum hub_ask_kind kind;
-    struct str text;                    /* <= 255 bytes */
+    struct str text;                    /* <= COORD_SESSION_MAX bytes */
+    enum coord_session_format format;   /* HUB_ASK_SESSION */
+    struct workflow_doc *workflow;      /* taken over by hub_ask, whatever comes of it */
     const struct config_engine *engine; /* strings are copied */
     const struct config *cfg;           /* HUB_ASK_RELOAD: borrowed from then on */
 };

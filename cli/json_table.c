@@ -159,6 +159,32 @@ static bool is_rows(yyjson_val *val)
     return true;
 }
 
+/* A table inside, so that the object does not fit into one row. */
+static bool has_rows(yyjson_val *obj)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *key;
+    yyjson_val *val;
+    yyjson_obj_foreach(obj, idx, max, key, val)
+    {
+        size_t i;
+        size_t n;
+        yyjson_val *inner_key;
+        yyjson_val *inner;
+        if (is_rows(val)) {
+            return true;
+        }
+        yyjson_obj_foreach(val, i, n, inner_key, inner)
+        {
+            if (is_rows(inner)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static enum status add_any(struct buf *out, yyjson_val *val, size_t depth);
 
 static size_t key_width(yyjson_val *obj)
@@ -207,10 +233,28 @@ static enum status add_object(struct buf *out, yyjson_val *obj, size_t depth)
     return st;
 }
 
+/* Objects one after the other, with an empty line between them. */
+static enum status add_blocks(struct buf *out, yyjson_val *list, size_t depth)
+{
+    size_t idx;
+    size_t max;
+    yyjson_val *item;
+    enum status st = ST_OK;
+    yyjson_arr_foreach(list, idx, max, item)
+    {
+        st = st == ST_OK && idx > 0 ? buf_add_str(out, STR("\n")) : st;
+        st = st == ST_OK ? add_object(out, item, depth) : st;
+    }
+    return st;
+}
+
 static enum status add_any(struct buf *out, yyjson_val *val, size_t depth)
 {
     if (yyjson_is_obj(val)) {
         return add_object(out, val, depth);
+    }
+    if (is_rows(val) && has_rows(yyjson_arr_get_first(val))) {
+        return add_blocks(out, val, depth);
     }
     if (is_rows(val)) {
         return add_rows(out, val, depth * INDENT);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_sessions [--trace FILE] [--blocks FILE] [--sessions N] [--rounds N] [--seed N]
- *                [--start-ms N] [--idle-ms N] [--same-per-1000 N] [--skip SOURCE] [--json]
- * [--check] Strips the ids off recorded sessions, plays many at once through the coordinator's core
+ *                [--start-ms N] [--idle-ms N] [--same-per-1000 N] [--near-per-1000 N]
+ *                [--again-per-1000 N] [--skip SOURCE] [--json] [--check]
+ * Strips the ids off recorded sessions, plays many at once through the coordinator's core
  * and says how well it finds them again. --check: exit 1 when precision or recall is below its
  * goal. */
 #include "bench/replay/sample.h"
@@ -22,6 +23,8 @@ struct args {
     uint64_t start_ms;
     uint64_t idle_ms;
     uint64_t same_per_1000;
+    uint64_t near_per_1000;
+    uint64_t again_per_1000;
     bool is_json;
     bool is_check;
 };
@@ -65,6 +68,12 @@ static bool read_pair(struct args *args, const char *key, const char *val)
     }
     if (strcmp(key, "--same-per-1000") == 0) {
         return read_number(val, 1000, &args->same_per_1000);
+    }
+    if (strcmp(key, "--near-per-1000") == 0) {
+        return read_number(val, 1000, &args->near_per_1000);
+    }
+    if (strcmp(key, "--again-per-1000") == 0) {
+        return read_number(val, 1000, &args->again_per_1000);
     }
     return strcmp(key, "--idle-ms") == 0 && read_number(val, UINT32_MAX, &args->idle_ms);
 }
@@ -128,6 +137,8 @@ static enum status play_all(const struct args *args,
                                           .start_us = args->start_ms * 1000,
                                           .idle_us = args->idle_ms * 1000,
                                           .same_share = (double)args->same_per_1000 / 1000.0,
+                                          .near_share = (double)args->near_per_1000 / 1000.0,
+                                          .again_share = (double)args->again_per_1000 / 1000.0,
                                           .retry_share = 0.02,
                                           .aux_share = 0.03};
         st = play_round(trace, blocks, &opts, score, err);
@@ -142,7 +153,8 @@ int main(int argc, char **argv)
                         .seed = 1,
                         .start_ms = 10000,
                         .idle_ms = 86400000,
-                        .same_per_1000 = 50};
+                        .same_per_1000 = 50,
+                        .near_per_1000 = 50};
     if (!read_args(&args, argc, argv)) {
         return 2;
     }

@@ -14,6 +14,7 @@ enum {
     ENGINES = 4,
     AUX_TOKENS = 900,
     AUX_SYS_TOKENS = 512,
+    NEAR_BLOCKS = 2,   /* 128 tokens: a user's line */
     AUX_PER_TASK = 32, /* room in the table of tasks, on average */
     US_PER_IN_TOKEN = 100,
     US_PER_OUT_TOKEN = 15000,
@@ -33,6 +34,7 @@ struct task {
     uint32_t step;
     uint32_t waits_for; /* sub-agents at work */
     bool is_retry;
+    bool is_again;   /* a retry of what was answered */
     bool has_failed; /* this step, once */
     enum shape_link link;
     uint64_t seed;
@@ -181,7 +183,8 @@ score_submit(struct play *play, struct task *task, const struct coord_effects *e
         .parent = str_of(receipt->parent),
         .match = receipt->match,
         .link = task->link,
-        .is_retry = task->is_retry,
+        .is_retry = task->is_retry && !task->is_again,
+        .is_again = task->is_again,
         .gap_us = play->now_us - task->ended_us,
     };
     return score_request(play->score, play->scores, &task->score, &request);
@@ -197,7 +200,8 @@ static enum status shape_task(struct play *play, struct task *task)
                                  .row = blocks_find(play->blocks, str_of(rec->id), task->step),
                                  .in_tokens = step->in_tokens,
                                  .reuse_tokens = step->reuse_tokens,
-                                 .out_tokens = step->out_tokens};
+                                 .out_tokens = step->out_tokens,
+                                 .is_tool = step->is_tool};
     }
     return shape_advance(&task->shape, &in, &task->link);
 }
@@ -295,8 +299,15 @@ static enum status on_end(struct play *play, struct task *task)
         return ST_NOMEM;
     }
     task->ended_us = play->now_us;
-    task->is_retry = false;
+    bool is_unhappy = task->session != TRACE_NONE && !task->is_again &&
+                      play->opts->again_share > 0 && rng_unit(&play->rng) < play->opts->again_share;
+    task->is_retry = is_unhappy;
+    task->is_again = is_unhappy;
     task->has_failed = false;
+    if (is_unhappy) {
+        task->state = TASK_DUE;
+        return push(play, task, play->now_us + RETRY_WAIT_US);
+    }
     enum status st = task->session != TRACE_NONE ? subs_start(play, task, task->step) : ST_OK;
     if (st != ST_OK) {
         return st;
@@ -305,7 +316,8 @@ static enum status on_end(struct play *play, struct task *task)
         return task->waits_for == 0 ? task_over(play, task) : ST_OK;
     }
     const struct trace_step *rec = trace_step_at(play->trace, task->session, task->step++);
-    double pace = task->score.is_twin ? 0.5 + rng_unit(&play->rng) : 1.0; /* not in step with it */
+    double pace = task->score.is_twin || task->score.is_near ? 0.5 + rng_unit(&play->rng)
+                                                             : 1.0; /* not in step with it */
     uint64_t due_us = (rec->is_gap_from_request ? task->sent_us : play->now_us) +
                       (uint64_t)((double)rec->gap_us * pace);
     task->due_us = due_us > play->now_us ? due_us : play->now_us;
@@ -334,17 +346,23 @@ static enum status start(struct play *play)
     uint64_t at_us = 0;
     struct task *before = NULL;
     for (uint32_t i = 0; i < play->opts->sessions; i++) {
-        bool is_twin = before != NULL && !before->score.is_twin &&
-                       rng_unit(&play->rng) < play->opts->same_share;
-        uint32_t session = is_twin ? before->session : draw(play);
+        bool is_pair = before != NULL && !before->score.is_twin && !before->score.is_near;
+        double dice = is_pair ? rng_unit(&play->rng) : 1.0;
+        bool is_twin = is_pair && dice < play->opts->same_share;
+        bool is_near =
+            is_pair && !is_twin && dice < play->opts->same_share + play->opts->near_share;
+        const struct task *like = is_twin || is_near ? before : NULL;
+        uint32_t session = like != NULL ? like->session : draw(play);
         struct task *task = session_new(play, session, TRACE_NONE, rng_u64(&play->rng));
         if (task == NULL) {
             return ST_NOMEM;
         }
-        if (is_twin) {
-            task->score.is_twin = true;
-            task->shape.open_seed = before->shape.open_seed;
-            task->shape.sys_seed = before->shape.sys_seed;
+        task->score.is_twin = is_twin;
+        task->score.is_near = is_near;
+        task->shape.own_blocks = is_near ? NEAR_BLOCKS : 0;
+        if (like != NULL) {
+            task->shape.open_seed = like->shape.open_seed;
+            task->shape.sys_seed = like->shape.sys_seed;
         }
         at_us += (uint64_t)rng_exp(&play->rng, (double)play->opts->start_us);
         enum status st = push(play, task, at_us);

@@ -14,7 +14,9 @@ struct play_options {
     uint64_t start_us;  /* mean time between two starts */
     uint64_t idle_us;   /* sessions.idle_ms */
     double same_share;  /* of tasks: begin exactly as the one before */
+    double near_share;  /* of tasks: begin as the one before but for the last NEAR_BLOCKS */
     double retry_share; /* of requests: sent again after the client left or the engine failed */
+    double again_share; /* of requests: sent again after a complete answer */
     double aux_share;   /* of steps: a short call with another system prompt beside it */
 };
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define GOAL_PRECISION 0.999
 #define GOAL_RECALL    0.995
@@ -56,8 +57,32 @@ static void source_line(const struct score_source *row)
                  ratio(row->intact, row->tasks));
 }
 
+struct report_case {
+    const char *name;
+    uint64_t count;
+    uint64_t well;
+};
+
+enum { CASES = 7 };
+
+static void list_cases(const struct score *score, struct report_case ret[static CASES])
+{
+    const struct report_case cases[CASES] = {
+        {"retries", score->retries, score->retries_kept},
+        {"again", score->agains, score->agains_kept},
+        {"same_opening", score->twins, score->twins_apart},
+        {"near_opening", score->nears, score->nears_apart},
+        {"sub_agents", score->subs, score->subs_intact},
+        {"auxiliary", score->aux, score->aux_apart},
+        {"after_idle", score->late, score->late_kept},
+    };
+    memcpy(ret, cases, sizeof(cases));
+}
+
 void report_table(const struct score *score)
 {
+    struct report_case cases[CASES];
+    list_cases(score, cases);
     (void)printf("precision %.6f (%" PRIu64 " of %" PRIu64 "), recall %.5f outside compactions and "
                  "clears\n\n",
                  precision(score), score->joined_right, score->joined, recall(score));
@@ -74,16 +99,10 @@ void report_table(const struct score *score)
                      row->wrong, row->split);
     }
     (void)printf("\n%-18s %9s %9s\n", "case", "count", "well");
-    (void)printf("%-18s %9" PRIu64 " %9" PRIu64 "\n", "retries", score->retries,
-                 score->retries_kept);
-    (void)printf("%-18s %9" PRIu64 " %9" PRIu64 "\n", "same opening", score->twins,
-                 score->twins_apart);
-    (void)printf("%-18s %9" PRIu64 " %9" PRIu64 "\n", "sub-agents", score->subs,
-                 score->subs_intact);
-    (void)printf("%-18s %9" PRIu64 " %9" PRIu64 "\n", "auxiliary calls", score->aux,
-                 score->aux_apart);
-    (void)printf("%-18s %9" PRIu64 " %9" PRIu64 "\n", "after idle time", score->late,
-                 score->late_kept);
+    for (int i = 0; i < CASES; i++) {
+        (void)printf("%-18s %9" PRIu64 " %9" PRIu64 "\n", cases[i].name, cases[i].count,
+                     cases[i].well);
+    }
     (void)printf("\n%-18s %7s %9s  %-7s  %-6s  %-6s\n", "source", "tasks", "links", "recall",
                  "intact", "with cuts");
     for (uint32_t i = 0; i < score->source_count; i++) {
@@ -104,6 +123,8 @@ static void source_json(const struct score_source *row, const char *end)
 
 void report_json(const struct score *score)
 {
+    struct report_case cases[CASES];
+    list_cases(score, cases);
     (void)printf("{\"precision\":%.6f,\"recall\":%.6f,\"joined\":%" PRIu64
                  ",\"joined_right\":%" PRIu64 ",\"links\":{",
                  precision(score), recall(score), score->joined, score->joined_right);
@@ -118,11 +139,12 @@ void report_json(const struct score *score)
         (void)printf("%s\"%s\":{\"right\":%" PRIu64 ",\"wrong\":%" PRIu64 ",\"split\":%" PRIu64 "}",
                      i == 0 ? "" : ",", row->name, row->right, row->wrong, row->split);
     }
-    (void)printf("},\"cases\":{\"retries\":[%" PRIu64 ",%" PRIu64 "],\"same_opening\":[%" PRIu64
-                 ",%" PRIu64 "],\"sub_agents\":[%" PRIu64 ",%" PRIu64 "],\"auxiliary\":[%" PRIu64
-                 ",%" PRIu64 "],\"after_idle\":[%" PRIu64 ",%" PRIu64 "]},\"sources\":[",
-                 score->retries, score->retries_kept, score->twins, score->twins_apart, score->subs,
-                 score->subs_intact, score->aux, score->aux_apart, score->late, score->late_kept);
+    (void)printf("},\"cases\":{");
+    for (int i = 0; i < CASES; i++) {
+        (void)printf("%s\"%s\":[%" PRIu64 ",%" PRIu64 "]", i == 0 ? "" : ",", cases[i].name,
+                     cases[i].count, cases[i].well);
+    }
+    (void)printf("},\"sources\":[");
     for (uint32_t i = 0; i < score->source_count; i++) {
         source_json(&score->sources[i], ",");
     }

@@ -72,6 +72,17 @@ static void note_link(struct score *score,
     task->is_broken = task->is_broken || !is_kept;
 }
 
+static void note_repeat(struct score *score,
+                        struct score_task *task,
+                        const struct score_request *request,
+                        uint64_t label)
+{
+    bool is_kept = label == task->label;
+    *(request->is_again ? &score->agains : &score->retries) += 1;
+    *(request->is_again ? &score->agains_kept : &score->retries_kept) += is_kept ? 1 : 0;
+    task->is_broken = task->is_broken || !is_kept;
+}
+
 static enum status note_owner(struct score *score,
                               struct score_task *const *tasks,
                               struct score_task *task,
@@ -104,10 +115,8 @@ enum status score_request(struct score *score,
     match->wrong += is_known && !is_right ? 1 : 0;
     match->split += is_split ? 1 : 0;
     match->right += is_right || (!is_known && task->label == 0) ? 1 : 0;
-    if (request->is_retry) {
-        score->retries++;
-        score->retries_kept += label == task->label ? 1 : 0;
-        task->is_broken = task->is_broken || label != task->label;
+    if (request->is_retry || request->is_again) {
+        note_repeat(score, task, request, label);
     } else {
         task->steps++;
         if (task->label != 0) {
@@ -131,8 +140,13 @@ void score_task_end(struct score *score, const struct score_task *task, bool is_
     source->intact += task->is_broken ? 0 : 1;
     source->uncut += task->has_cut ? 0 : 1;
     source->uncut_intact += task->has_cut || task->is_broken ? 0 : 1;
-    score->twins += task->is_twin ? 1 : 0;
-    score->twins_apart += task->is_twin && !task->is_broken ? 1 : 0;
     score->subs += is_sub ? 1 : 0;
     score->subs_intact += is_sub && !task->is_broken ? 1 : 0;
+    if (task->has_cut) {
+        return;
+    }
+    score->twins += task->is_twin ? 1 : 0;
+    score->twins_apart += task->is_twin && !task->is_broken ? 1 : 0;
+    score->nears += task->is_near ? 1 : 0;
+    score->nears_apart += task->is_near && !task->is_broken ? 1 : 0;
 }

@@ -15,6 +15,7 @@ struct score_task {
     uint64_t label; /* of its newest request; 0 = none yet */
     bool is_aux;
     bool is_twin;   /* begins exactly as another one */
+    bool is_near;   /* begins as another one but for a few blocks */
     bool is_broken; /* split, or joined with another */
     bool has_cut;   /* compactions or clears in it */
     uint32_t steps;
@@ -26,6 +27,7 @@ struct score_request {
     const char *match; /* how it was found */
     enum shape_link link;
     bool is_retry;
+    bool is_again;   /* a retry after a complete answer */
     uint64_t gap_us; /* since the end of the task's request before */
 };
 
@@ -51,8 +53,10 @@ struct score {
     uint64_t linked[SHAPE_LINKS];  /* another one, known as its child */
     uint64_t joined, joined_right; /* requests put into a known session; of them the task's own */
     uint64_t retries, retries_kept;
+    uint64_t agains, agains_kept;
     uint64_t late, late_kept; /* of links: after more than the idle time of sessions */
     uint64_t twins, twins_apart;
+    uint64_t nears, nears_apart;
     uint64_t aux, aux_apart;
     uint64_t subs, subs_intact;
     struct score_match matches[SCORE_MATCHES_MAX];

@@ -7,7 +7,11 @@
 
 #define FRESH_FIRST UINT32_C(0x80000000) /* above all recorded ids */
 
-enum { TOKEN_BYTES = 4, SLACK_BLOCKS = 1 }; /* the last block of a prompt is seldom a whole one */
+enum {
+    TOKEN_BYTES = 4,
+    SLACK_BLOCKS = 1,  /* the last block of a prompt is seldom a whole one */
+    INNER_BLOCKS = 16, /* 4 KiB: a boundary inside a segment */
+};
 
 void shape_init(struct shape *shape, const struct mem *mem)
 {
@@ -126,13 +130,14 @@ static bool is_whole(const struct shape *shape, const struct shape_step *step, u
                              : step->reuse_tokens >= shape->in_tokens;
 }
 
-static enum status name_block(struct shape *shape, uint32_t i, bool is_opening)
+/* own_at: from there on the first request is like no other. */
+static enum status name_block(struct shape *shape, uint32_t i, bool is_opening, uint32_t own_at)
 {
     uint32_t id = shape->next[i];
     if (map_get(&shape->names, id) != NULL) {
         return ST_OK;
     }
-    uint64_t name = hash_mix(is_opening ? shape->open_seed : shape->seed, id);
+    uint64_t name = hash_mix(is_opening && i < own_at ? shape->open_seed : shape->seed, id);
     if (is_opening && i < shape->sys_blocks) {
         name = hash_mix(shape->sys_seed, i);
     }
@@ -158,6 +163,28 @@ static enum status mark_end(struct shape *shape, uint32_t blocks)
     return blocks == 0 ? ST_OK : map_put(&shape->ends, shape->hashes[blocks - 1], 1);
 }
 
+/* Where segments of the newest prompt end: it follows one of `before` blocks and keeps `kept`. */
+static enum status
+mark_ends(struct shape *shape, const struct shape_step *step, uint32_t before, uint32_t kept)
+{
+    enum status st = mark_end(shape, shape->count);
+    if (kept <= shape->sys_blocks && shape->sys_blocks < shape->count && st == ST_OK) {
+        st = mark_end(shape, shape->sys_blocks); /* it may say something else now */
+    }
+    if (before == 0) {
+        return st;
+    }
+    bool is_whole = kept == before;
+    /* The rest of a replaced message is one block at least, then comes the reply. */
+    uint32_t message = is_whole ? before : kept + 1;
+    bool has_reply = is_whole || step->is_tool;
+    if (has_reply && message + shape->reply < shape->count) {
+        st = st == ST_OK ? mark_end(shape, message) : st;
+        st = st == ST_OK ? mark_end(shape, message + shape->reply) : st;
+    }
+    return st;
+}
+
 enum status shape_advance(struct shape *shape, const struct shape_step *step, enum shape_link *ret)
 {
     uint32_t before = shape->count;
@@ -174,10 +201,11 @@ enum status shape_advance(struct shape *shape, const struct shape_step *step, en
     } else if (kept < before && kept < count) {
         st = keep_end(shape, kept);
     }
-    enum shape_link link = link_of(shape, kept);
+    *ret = link_of(shape, kept);
+    uint32_t own_at = shape->own_blocks < count ? count - shape->own_blocks : 0;
     uint64_t hash = 0;
     for (uint32_t i = 0; i < count && st == ST_OK; i++) {
-        st = name_block(shape, i, before == 0);
+        st = name_block(shape, i, before == 0, own_at);
         if (st == ST_OK) {
             hash = hash_mix(hash, *map_get(&shape->names, shape->next[i]));
             shape->hashes[i] = hash;
@@ -190,35 +218,40 @@ enum status shape_advance(struct shape *shape, const struct shape_step *step, en
     shape->count = count;
     shape->base = base;
     shape->in_tokens = step->in_tokens;
-    st = mark_end(shape, count);
-    if (st == ST_OK && before == 0 && shape->sys_blocks < count) {
-        st = mark_end(shape, shape->sys_blocks);
-    }
-    if (st == ST_OK && link == SHAPE_WHOLE && before + shape->reply < count) {
-        st = mark_end(shape, before + shape->reply);
-    }
+    st = mark_ends(shape, step, before, kept);
     shape->reply = step->out_tokens / BLOCK_TOKENS;
-    *ret = link;
     return st;
+}
+
+/* The next boundary behind block at: where a segment ends, else 4 KiB on. */
+static uint32_t boundary_after(const struct shape *shape, uint32_t at, bool *ret_is_end)
+{
+    for (uint32_t i = at; i < shape->count && i < at + INNER_BLOCKS; i++) {
+        if (map_get(&shape->ends, shape->hashes[i]) != NULL) {
+            *ret_is_end = true;
+            return i + 1;
+        }
+    }
+    *ret_is_end = false;
+    return at + INNER_BLOCKS;
 }
 
 void shape_chain(const struct shape *shape, struct shape_chain *ret)
 {
+    uint32_t total = 0;
+    bool is_end = false;
+    for (uint32_t at = 0; at < shape->count; at = boundary_after(shape, at, &is_end)) {
+        total++;
+    }
+    uint32_t skip = total > COORD_CHAIN_MAX ? total - COORD_CHAIN_MAX : 0;
+    uint32_t at = 0;
     ret->count = 0;
-    for (uint32_t i = shape->count; i-- > 0 && ret->count < COORD_CHAIN_MAX;) {
-        if (map_get(&shape->ends, shape->hashes[i]) != NULL) {
-            ret->hashes[ret->count] = shape->hashes[i];
-            ret->bytes[ret->count++] = (i + 1) * BLOCK_TOKENS * TOKEN_BYTES;
+    for (uint32_t i = 0; i < total; i++) {
+        at = boundary_after(shape, at, &is_end);
+        if (i >= skip) {
+            ret->hashes[ret->count] = is_end ? shape->hashes[at - 1] : ~shape->hashes[at - 1];
+            ret->bytes[ret->count] = at * BLOCK_TOKENS * TOKEN_BYTES;
+            ret->is_end[ret->count++] = is_end ? 1 : 0;
         }
     }
-    for (uint32_t i = 0; i < ret->count / 2; i++) {
-        uint32_t k = ret->count - 1 - i;
-        uint64_t hash = ret->hashes[i];
-        ret->hashes[i] = ret->hashes[k];
-        ret->hashes[k] = hash;
-        uint32_t bytes = ret->bytes[i];
-        ret->bytes[i] = ret->bytes[k];
-        ret->bytes[k] = bytes;
-    }
-    memset(ret->is_end, 1, ret->count);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The prompt of one task as it changes, without any text: a list of numbered 64-token blocks, and
- * from it the prompt chain that a client's request would have (docs/formulas.md#F1), ends of
- * segments only. PURE. THREAD: one owner. LIMITS: BLOCKS_COUNT_MAX. */
+ * from it the prompt chain that a client's request would have (docs/formulas.md#F1). PURE. THREAD:
+ * one owner. LIMITS: BLOCKS_COUNT_MAX. */
 #ifndef BENCH_SESSIONS_SHAPE_H
 #define BENCH_SESSIONS_SHAPE_H
 
@@ -31,6 +31,7 @@ struct shape {
     uint64_t seed;      /* of what only this task says */
     uint64_t open_seed; /* of its first request */
     uint64_t sys_seed;
+    uint32_t own_blocks; /* at the end of its first request: of seed whatever open_seed is */
     uint32_t sys_blocks;
     uint32_t fresh;      /* next block id where none are recorded */
     uint32_t in_tokens;  /* of the newest prompt */
@@ -50,6 +51,7 @@ struct shape_step {
     uint32_t in_tokens;
     uint32_t reuse_tokens;
     uint32_t out_tokens;
+    bool is_tool; /* opened by tool results, so the reply before is in it */
 };
 
 void shape_init(struct shape *shape, const struct mem *mem);

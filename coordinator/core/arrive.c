@@ -3,6 +3,7 @@
 
 #include "coordinator/core/dispatch.h"
 #include "coordinator/core/homes.h"
+#include "coordinator/core/match.h"
 
 static const char *const match_texts[] = {
     [COORD_MATCH_NONE] = "none",     [COORD_MATCH_ID] = "id",     [COORD_MATCH_CHAIN] = "chain",
@@ -71,11 +72,11 @@ static enum status admit(struct coord_core *core,
 static enum status keep_session(struct coord_core *core,
                                 const struct coord_step_arrived *arrived,
                                 struct coord_match *match,
-                                uint32_t model,
-                                struct coord_session **ret)
+                                struct coord_request *request,
+                                uint64_t now_us)
 {
     bool is_kept = match->kind != COORD_MATCH_NONE && arrived->route != COORD_ROUTE_COUNT_TOKENS;
-    *ret = is_kept ? match->session : NULL;
+    request->session = is_kept ? match->session : NULL;
     if (!is_kept || match->session != NULL) {
         return ST_OK;
     }
@@ -88,12 +89,12 @@ static enum status keep_session(struct coord_core *core,
         if (oldest == match->parent) {
             match->parent = NULL;
         }
-        coord_home_forget(&core->fleet, &core->sessions, oldest);
-        core->counters.sessions_forgotten++;
+        coord_forget(core, oldest, false, now_us);
     }
-    enum status st = coord_sessions_birth(&core->sessions, arrived, match, model, ret);
+    enum status st = coord_sessions_birth(&core->sessions, arrived, match->key, request->model,
+                                          &request->session);
     if (st == ST_OK) {
-        coord_models_ref(&core->models, model);
+        coord_models_ref(&core->models, request->model);
     }
     return st;
 }
@@ -127,6 +128,7 @@ static uint64_t open_receipt(struct coord_core *core,
     receipt->confidence = match->confidence;
     receipt->prompt_bytes = arrived->prompt_bytes;
     receipt->branch = COORD_BRANCH_REFUSED;
+    receipt->step = AEG_STEP_NONE;
     (void)str_copy(receipt->session, sizeof(receipt->session), str_of(label));
     (void)str_copy(receipt->schema, sizeof(receipt->schema), arrived->schema);
     (void)str_copy(receipt->agent, sizeof(receipt->agent), arrived->branch);
@@ -140,6 +142,17 @@ static uint64_t open_receipt(struct coord_core *core,
     }
     (void)str_copy(receipt->model, sizeof(receipt->model), arrived->model);
     return receipt->number;
+}
+
+/* Which step of its session it is. */
+static void note_step(struct coord_core *core, const struct coord_request *request)
+{
+    struct coord_receipt *receipt = coord_receipts_at(&core->receipts, request->receipt);
+    if (receipt != NULL) {
+        receipt->step = request->step;
+        receipt->is_repeat = request->is_repeat;
+        receipt->is_aside = request->is_aside;
+    }
 }
 
 static void refuse_arrival(struct coord_core *core,
@@ -175,18 +188,30 @@ static void request_fill(struct coord_request *request,
 static enum status settle_session(struct coord_core *core,
                                   const struct coord_step_arrived *arrived,
                                   struct coord_match *match,
-                                  struct coord_request *request)
+                                  struct coord_request *request,
+                                  uint64_t now_us)
 {
-    struct coord_session *session = NULL;
-    enum status st = keep_session(core, arrived, match, request->model, &session);
-    if (st == ST_OK && session != NULL && arrived->chain_count > 0) {
-        st = coord_sessions_advance(&core->sessions, session, match->tail_key);
-        if (st != ST_OK && match->session == NULL) {
-            coord_home_forget(&core->fleet, &core->sessions, session);
-        }
+    enum status st = keep_session(core, arrived, match, request, now_us);
+    struct coord_session *session = request->session;
+    if (st != ST_OK || session == NULL) {
+        request->session = NULL;
+        return st;
     }
-    if (st == ST_OK) {
-        request->session = session;
+    uint32_t count = arrived->chain_count;
+    uint64_t scope = count > 0 ? match->ends.tail_key ^ arrived->chain[count - 1] : 0;
+    coord_story_look(&core->stories, session, arrived, scope, request);
+    if (count > 0) {
+        st = coord_sessions_advance(&core->sessions, session, &match->ends);
+    }
+    if (st != ST_OK && match->session == NULL) {
+        coord_home_forget(&core->fleet, &core->sessions, session);
+    }
+    if (st != ST_OK) {
+        request->session = NULL;
+    } else if (match->session == NULL) {
+        bool is_child = match->kind == COORD_MATCH_FORK || match->kind == COORD_MATCH_NEW_ID;
+        coord_story_begin(&core->stories, session, arrived, is_child ? match->parent : NULL,
+                          now_us);
     }
     return st;
 }
@@ -207,9 +232,9 @@ static void commit(struct coord_core *core,
     request->receipt = open_receipt(core, arrived, request->label, match, now_us);
     if (session != NULL) {
         session->in_flight++;
-        session->steps++;
+        session->steps += request->is_repeat ? 0 : 1;
         session->is_answered = false;
-        session->born_at_us = session->steps == 1 ? now_us : session->born_at_us;
+        session->born_at_us = match->session == NULL ? now_us : session->born_at_us;
         coord_home_busy(&core->fleet, &core->sessions, session, now_us);
         bool had_home = session->home.v != ENGINE_NONE.v;
         core->counters.home_hits += placed->is_home ? 1 : 0;
@@ -217,6 +242,8 @@ static void commit(struct coord_core *core,
         if (!placed->home_can) {
             coord_home_set(&core->fleet, session, placed->engine->id, 0);
         }
+        coord_story_arrived(&core->stories, request, arrived, now_us);
+        note_step(core, request);
     }
     coord_submit(core, request, placed, branch, now_us);
 }
@@ -234,7 +261,7 @@ static enum status arrive(struct coord_core *core,
     }
     request->model = model;
     struct coord_match match;
-    coord_sessions_match(&core->sessions, arrived, model, now_us, &match);
+    coord_match_step(&core->sessions, arrived, model, now_us, &match);
     request_fill(request, arrived, &match, now_us);
     bool may_settle = match.kind != COORD_MATCH_NONE && arrived->route != COORD_ROUTE_COUNT_TOKENS;
     struct coord_ask ask = {.request = request,
@@ -245,7 +272,7 @@ static enum status arrive(struct coord_core *core,
     bool is_placed =
         coord_place(&core->placer, &core->fleet, &ask, core->limits.margin_steps, &placed);
     if (is_placed) {
-        st = settle_session(core, arrived, &match, request);
+        st = settle_session(core, arrived, &match, request, now_us);
     }
     if (st != ST_OK || !is_placed) {
         coord_models_unref(&core->models, model);

@@ -2,9 +2,12 @@
 #include "coordinator/core/core.h"
 
 #include "coordinator/core/arrive.h"
+#include "coordinator/core/dispatch.h"
 #include "coordinator/core/homes.h"
 #include "coordinator/core/state.h"
 #include "coordinator/core/steps.h"
+
+#define HALF_LIFE_US UINT64_C(604800000000)
 
 static void parts_fini(struct coord_core *core)
 {
@@ -12,9 +15,36 @@ static void parts_fini(struct coord_core *core)
     coord_placer_fini(&core->placer);
     coord_receipts_fini(&core->receipts);
     coord_requests_fini(&core->requests);
+    coord_stories_fini(&core->stories);
+    coord_workflows_fini(&core->workflows);
     coord_sessions_fini(&core->sessions);
     coord_fleet_fini(&core->fleet);
     coord_models_fini(&core->models);
+}
+
+enum {
+    CELLS_PER_CLASS = 8,
+    CLASSES_MIN = 16,
+    TENANTS_MAX = 1024,
+    KINDS_MAX = 24,
+    TENANT_SHARE = 4
+};
+
+/* What may be remembered of sessions and classes. */
+static struct coord_story_limits story_limits(const struct coord_limits *limits)
+{
+    uint32_t classes = limits->max_classes > CLASSES_MIN ? limits->max_classes : CLASSES_MIN;
+    uint64_t blocks = limits->max_graph_bytes / AEG_GRAPH_BLOCK_BYTES;
+    return (struct coord_story_limits){
+        .max_sessions = limits->max_sessions,
+        .max_blocks = blocks < UINT32_MAX ? (uint32_t)blocks : UINT32_MAX,
+        .aeg = {.max_classes = classes,
+                .max_tenants = TENANTS_MAX,
+                .max_cells = classes * CELLS_PER_CLASS,
+                .max_kinds = KINDS_MAX,
+                .tenant_share = TENANT_SHARE,
+                .half_life_us = limits->half_life_us > 0 ? limits->half_life_us : HALF_LIFE_US},
+    };
 }
 
 enum status coord_core_new(struct coord_core **ret,
@@ -34,8 +64,11 @@ enum status coord_core_new(struct coord_core **ret,
     coord_requests_init(&core->requests, mem, limits->max_requests);
     coord_receipts_init(&core->receipts, mem, limits->max_receipts);
     coord_placer_init(&core->placer, mem);
+    coord_workflows_init(&core->workflows, mem, limits->max_workflows, limits->max_workflow_bytes);
+    struct coord_story_limits story = story_limits(limits);
+    enum status st = coord_stories_init(&core->stories, mem, &story, &core->workflows);
     core->effects.items = mem_calloc(mem, COORD_EFFECTS_CAP, sizeof(core->effects.items[0]));
-    if (core->effects.items == NULL) {
+    if (st != ST_OK || core->effects.items == NULL) {
         coord_core_free(core);
         return ST_NOMEM;
     }
@@ -61,6 +94,11 @@ void coord_core_set_limits(struct coord_core *core, const struct coord_limits *l
     core->limits.max_requests = old.max_requests;
     core->limits.max_engines = old.max_engines;
     core->limits.max_receipts = old.max_receipts;
+    core->limits.max_classes = old.max_classes;
+    core->limits.max_graph_bytes = old.max_graph_bytes;
+    core->limits.max_workflows = old.max_workflows;
+    core->limits.max_workflow_bytes = old.max_workflow_bytes;
+    core->limits.half_life_us = old.half_life_us;
 }
 
 static void probe_if_due(struct coord_core *core, struct coord_engine *engine, uint64_t now_us)
@@ -111,27 +149,34 @@ on_engine_probed(struct coord_core *core, const struct coord_engine_probed *prob
                           : coord_fleet_probed(&core->fleet, engine, probed, &core->limits, now_us);
 }
 
-/* Sessions that have been silent for long stop counting, then are forgotten. */
-static void sweep_sessions(struct coord_core *core, uint64_t now_us)
+/* Sessions of these states that have been silent for long stop counting, or are forgotten. */
+static void sweep_state(struct coord_core *core,
+                        enum coord_session_state state,
+                        uint64_t silent_us,
+                        uint64_t now_us)
 {
     struct coord_sessions *sessions = &core->sessions;
+    for (uint32_t i = 0; i < COORD_SWEEP_MAX; i++) {
+        struct coord_session *session = coord_sessions_first(sessions, state);
+        if (session == NULL || now_us - session->used_at_us < silent_us) {
+            break;
+        }
+        if (coord_session_is_cold(session)) {
+            coord_forget(core, session, true, now_us);
+        } else {
+            coord_home_cold(&core->fleet, sessions, session, now_us);
+        }
+    }
+}
+
+static void sweep_sessions(struct coord_core *core, uint64_t now_us)
+{
     uint64_t idle_us = core->limits.session_idle_us;
     uint64_t warm_us = idle_us < COORD_WARM_US ? idle_us : COORD_WARM_US;
-    for (uint32_t i = 0; i < COORD_SWEEP_MAX; i++) {
-        struct coord_session *session = coord_sessions_first(sessions, COORD_SESSION_WARM);
-        if (session == NULL || now_us - session->used_at_us < warm_us) {
-            break;
-        }
-        coord_home_cold(&core->fleet, sessions, session, now_us);
-    }
-    for (uint32_t i = 0; i < COORD_SWEEP_MAX; i++) {
-        struct coord_session *session = coord_sessions_first(sessions, COORD_SESSION_COLD);
-        if (session == NULL || now_us - session->used_at_us < idle_us) {
-            break;
-        }
-        coord_home_forget(&core->fleet, sessions, session);
-        core->counters.sessions_forgotten++;
-    }
+    sweep_state(core, COORD_SESSION_WARM, warm_us, now_us);
+    sweep_state(core, COORD_SESSION_ONCE, warm_us, now_us);
+    sweep_state(core, COORD_SESSION_COLD, idle_us, now_us);
+    sweep_state(core, COORD_SESSION_ONCE_COLD, idle_us, now_us);
 }
 
 static void on_tick(struct coord_core *core, uint64_t now_us)
@@ -140,6 +185,20 @@ static void on_tick(struct coord_core *core, uint64_t now_us)
         probe_if_due(core, core->fleet.engines[i], now_us);
     }
     sweep_sessions(core, now_us);
+    coord_story_sweep(&core->stories, now_us);
+}
+
+static void on_released(struct coord_core *core, struct str label, uint64_t now_us)
+{
+    struct coord_story *found[COORD_STORY_TWINS];
+    uint32_t count = coord_stories_find(&core->stories, label, found, COORD_STORY_TWINS);
+    for (uint32_t i = 0; i < count; i++) {
+        if (found[i]->session->in_flight == 0) {
+            coord_forget(core, found[i]->session, true, now_us);
+        } else {
+            found[i]->is_released = true;
+        }
+    }
 }
 
 static enum status dispatch(struct coord_core *core, const struct coord_event *ev, uint64_t now_us)
@@ -173,6 +232,16 @@ static enum status dispatch(struct coord_core *core, const struct coord_event *e
         return ST_OK;
     case COORD_EV_ENGINE_PROBED:
         return on_engine_probed(core, &ev->u.engine_probed, now_us);
+    case COORD_EV_SESSION_RELEASED:
+        on_released(core, ev->u.released.label, now_us);
+        return ST_OK;
+    case COORD_EV_WORKFLOW_DECLARED:
+        return coord_workflows_declare(&core->workflows, ev->u.workflow.tenant, ev->u.workflow.id,
+                                       &ev->u.workflow.spec);
+    case COORD_EV_WORKFLOW_DROPPED:
+        (void)coord_workflows_drop(&core->workflows, ev->u.workflow_dropped.tenant,
+                                   ev->u.workflow_dropped.id);
+        return ST_OK;
     case COORD_EV_TICK:
         on_tick(core, now_us);
         return ST_OK;
@@ -219,9 +288,27 @@ const struct coord_counters *coord_core_counters(const struct coord_core *core)
     return &core->counters;
 }
 
+void coord_core_gauges(const struct coord_core *core, struct coord_gauges *ret)
+{
+    const struct coord_stories *stories = &core->stories;
+    *ret = (struct coord_gauges){
+        .graph_bytes = (uint64_t)stories->graphs.blocks.used_nodes * AEG_GRAPH_BLOCK_BYTES,
+        .classes = stories->aeg.table.class_count,
+        .steps_lost = stories->graphs.lost_count,
+        .classes_forgotten = stories->aeg.table.forgotten_count,
+        .gaps = stories->aeg.gap_count,
+    };
+}
+
 uint32_t coord_core_session_count(const struct coord_core *core)
 {
     return core->sessions.slab.used_nodes;
+}
+
+bool coord_core_has_session(const struct coord_core *core, struct str label)
+{
+    struct coord_story *found = NULL;
+    return coord_stories_find(&core->stories, label, &found, 1) > 0;
 }
 
 uint32_t coord_core_in_flight(const struct coord_core *core)

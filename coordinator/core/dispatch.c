@@ -99,6 +99,16 @@ void coord_close_receipt(struct coord_core *core,
     }
 }
 
+void coord_forget(struct coord_core *core,
+                  struct coord_session *session,
+                  bool is_over,
+                  uint64_t now_us)
+{
+    coord_story_end(&core->stories, session, is_over, now_us);
+    coord_home_forget(&core->fleet, &core->sessions, session);
+    core->counters.sessions_forgotten++;
+}
+
 void coord_finish(struct coord_core *core, struct coord_request *request, uint64_t now_us)
 {
     struct coord_session *session = request->session;
@@ -106,6 +116,9 @@ void coord_finish(struct coord_core *core, struct coord_request *request, uint64
         ASSERT(session->in_flight > 0);
         if (--session->in_flight == 0) {
             coord_home_warm(&core->sessions, session, now_us);
+            if (session->story != NULL && session->story->is_released) {
+                coord_forget(core, session, true, now_us);
+            }
         }
     }
     coord_models_unref(&core->models, request->model);
@@ -117,7 +130,16 @@ void coord_finish_refused(struct coord_core *core,
                           enum coord_refuse why,
                           uint64_t now_us)
 {
-    coord_close_receipt(core, request, COORD_RESULT_REFUSED, now_us);
+    /* An engine's own error, held for a try elsewhere that nobody could make, is what it gets. */
+    bool is_error = why == COORD_REFUSE_FAILED && request->last_fail == COORD_FAIL_STATUS;
+    struct coord_receipt *receipt = coord_receipts_at(&core->receipts, request->receipt);
+    if (receipt != NULL && is_error) {
+        receipt->http_status = request->last_status;
+    }
+    coord_close_receipt(core, request, is_error ? COORD_RESULT_ENGINE_ERROR : COORD_RESULT_REFUSED,
+                        now_us);
+    coord_story_ended(&core->stories, request, is_error ? AEG_END_FAILED : AEG_END_REFUSED, NULL,
+                      now_us);
     coord_refuse(core, request->id, why, now_us);
     if (why == COORD_REFUSE_FAILED) {
         struct coord_effect *ef = &core->effects.items[core->effects.count - 1];

@@ -43,4 +43,11 @@ void coord_finish_refused(struct coord_core *core,
                           enum coord_refuse why,
                           uint64_t now_us);
 
+/* The session, that has nothing in flight, and all that is known of it. is_over: it would not have
+ * come back. */
+void coord_forget(struct coord_core *core,
+                  struct coord_session *session,
+                  bool is_over,
+                  uint64_t now_us);
+
 #endif

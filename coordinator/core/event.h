@@ -6,8 +6,8 @@
 #ifndef COORDINATOR_CORE_EVENT_H
 #define COORDINATOR_CORE_EVENT_H
 
+#include "aeg/spec.h"
 #include "common/base/ids.h"
-#include "common/base/str.h"
 
 enum coord_route {
     COORD_ROUTE_CHAT,
@@ -54,9 +54,22 @@ enum coord_event_kind {
     COORD_EV_ATTEMPT_FAILED, /* this attempt is over, the step is not: answered SUBMIT or REFUSE */
     COORD_EV_NODE_REFUSED,   /* queue full there, or waited too long: answered SUBMIT or REFUSE */
     COORD_EV_ENGINE_ADDED,
-    COORD_EV_ENGINE_REMOVED, /* drained: running steps end, nothing new */
-    COORD_EV_ENGINE_PROBED,  /* result of a PROBE effect */
-    COORD_EV_TICK,           /* every 100 ms or so */
+    COORD_EV_ENGINE_REMOVED,   /* drained: running steps end, nothing new */
+    COORD_EV_ENGINE_PROBED,    /* result of a PROBE effect */
+    COORD_EV_SESSION_RELEASED, /* an operator has it forgotten, at once or when its steps have ended
+                                */
+    COORD_EV_WORKFLOW_DECLARED, /* an operator or a program says what a task will do */
+    COORD_EV_WORKFLOW_DROPPED,  /* forgotten; sessions that have it keep it */
+    COORD_EV_TICK,              /* every 100 ms or so */
+};
+
+/* Why an answer ended, as the engine said. */
+enum coord_finish {
+    COORD_FINISH_NONE, /* not said */
+    COORD_FINISH_STOP,
+    COORD_FINISH_LENGTH,
+    COORD_FINISH_TOOLS,
+    COORD_FINISH_OTHER,
 };
 
 /* What the client says about the step beside whose it is; 0 and "" = not said. */
@@ -92,6 +105,13 @@ struct coord_step_arrived {
     uint32_t prompt_bytes;      /* canonical prompt bytes */
     uint32_t max_output_tokens; /* 0 = not said */
     bool is_stream;
+    /* Names of the tools whose results this prompt ends with, as the client sent them back: any
+     * bytes, [tool_count] <= COORD_TOOLS_MAX, each cut at COORD_TOOL_BYTES. */
+    const struct str *tools;
+    uint32_t tool_count;
+    /* Of tools and system prompt (docs/formulas.md#F11); 0 = there are none. */
+    uint64_t opening;        /* chain hash at their end */
+    uint64_t opening_sketch; /* prompts that read alike differ in few bits */
 };
 
 struct coord_step_done {
@@ -102,7 +122,9 @@ struct coord_step_done {
     uint32_t prompt_tokens;
     uint32_t cached_tokens;
     uint32_t output_tokens;
-    uint64_t reply_hash; /* of the reply's text as sent, 0 = not known */
+    enum coord_finish finish;
+    const struct str *tools; /* [tool_count] called by the answer; as in coord_step_arrived */
+    uint32_t tool_count;
 };
 
 struct coord_attempt_failed {
@@ -124,6 +146,12 @@ struct coord_engine_probed {
     enum coord_engine_kind kind;
     const struct str *models; /* [model_count] ids it serves; NULL = this probe did not ask */
     uint32_t model_count;
+};
+
+struct coord_workflow_declared {
+    struct str tenant;
+    struct str id; /* of the sessions that it is for, 1 to COORD_SESSION_MAX bytes */
+    struct aeg_spec_input spec;
 };
 
 struct coord_event {
@@ -154,6 +182,14 @@ struct coord_event {
             struct engine_id engine;
         } engine_removed;
         struct coord_engine_probed engine_probed;
+        struct {
+            struct str label; /* as coord_session_label gives it; all sessions that have it */
+        } released;
+        struct coord_workflow_declared workflow;
+        struct {
+            struct str tenant;
+            struct str id;
+        } workflow_dropped;
     } u;
 };
 
@@ -222,7 +258,9 @@ enum {
     COORD_CHAIN_MAX = 4096,
     COORD_SESSION_MAX = 256,
     COORD_MODEL_MAX = 256,
-    COORD_NAME_MAX = 128
+    COORD_NAME_MAX = 128,
+    COORD_TOOLS_MAX = 16,
+    COORD_TOOL_BYTES = 64,
 };
 
 #endif

@@ -16,7 +16,7 @@ void coord_home_set(const struct coord_fleet *fleet,
                     struct engine_id home,
                     uint32_t bytes)
 {
-    if (session->state != COORD_SESSION_COLD) {
+    if (!coord_session_is_cold(session)) {
         count(fleet, session->home, false);
         count(fleet, home, true);
     }
@@ -32,7 +32,7 @@ void coord_home_busy(const struct coord_fleet *fleet,
                      struct coord_session *session,
                      uint64_t now_us)
 {
-    if (session->state == COORD_SESSION_COLD) {
+    if (coord_session_is_cold(session)) {
         count(fleet, session->home, true);
     }
     coord_session_move(sessions, session, COORD_SESSION_BUSY, now_us);
@@ -42,7 +42,8 @@ void coord_home_warm(struct coord_sessions *sessions,
                      struct coord_session *session,
                      uint64_t now_us)
 {
-    coord_session_move(sessions, session, COORD_SESSION_WARM, now_us);
+    coord_session_move(sessions, session,
+                       session->steps <= 1 ? COORD_SESSION_ONCE : COORD_SESSION_WARM, now_us);
 }
 
 void coord_home_cold(const struct coord_fleet *fleet,
@@ -51,14 +52,16 @@ void coord_home_cold(const struct coord_fleet *fleet,
                      uint64_t now_us)
 {
     count(fleet, session->home, false);
-    coord_session_move(sessions, session, COORD_SESSION_COLD, now_us);
+    bool is_once = session->state == COORD_SESSION_ONCE;
+    coord_session_move(sessions, session, is_once ? COORD_SESSION_ONCE_COLD : COORD_SESSION_COLD,
+                       now_us);
 }
 
 void coord_home_forget(const struct coord_fleet *fleet,
                        struct coord_sessions *sessions,
                        struct coord_session *session)
 {
-    if (session->state != COORD_SESSION_COLD) {
+    if (!coord_session_is_cold(session)) {
         count(fleet, session->home, false);
     }
     coord_models_unref(fleet->models, session->model);
@@ -90,9 +93,10 @@ bool coord_home_learn(const struct coord_fleet *fleet,
 
 void coord_home_recount(const struct coord_sessions *sessions, struct coord_engine *engine)
 {
-    static const enum coord_session_state live[] = {COORD_SESSION_BUSY, COORD_SESSION_WARM};
+    static const enum coord_session_state live[] = {COORD_SESSION_BUSY, COORD_SESSION_WARM,
+                                                    COORD_SESSION_ONCE};
     engine->sessions = 0;
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++) {
         LIST_FOR_EACH(link, &sessions->lists[live[i]])
         {
             const struct coord_session *session = LIST_OWNER(link, struct coord_session, link);

@@ -12,6 +12,11 @@ struct coord_limits {
     uint32_t max_requests;
     uint32_t max_engines;
     uint32_t max_receipts;
+    uint32_t max_classes; /* of sessions that behave alike */
+    uint32_t max_workflows;
+    uint64_t max_workflow_bytes;
+    uint64_t max_graph_bytes; /* of all sessions' steps */
+    uint64_t half_life_us;    /* of what was learnt of classes; 0 = a week */
     uint64_t session_idle_us;
     uint32_t margin_steps; /* routing.margin */
     bool retry_executed;
@@ -30,6 +35,13 @@ struct coord_counters {
     uint64_t breaker_opened;
     uint64_t prompt_tokens, cached_tokens, output_tokens; /* from engines' usage */
     uint64_t sessions_full, requests_full;
+};
+
+/* What the core has learnt and keeps. */
+struct coord_gauges {
+    uint64_t graph_bytes;
+    uint64_t classes;
+    uint64_t steps_lost, classes_forgotten, gaps; /* ever */
 };
 
 #endif

@@ -2,6 +2,7 @@
 /* Receipts as JSON. */
 #include "coordinator/core/receipt.h"
 
+#include "coordinator/core/json_out.h"
 #include "coordinator/core/receipts.h"
 
 static const char *const branch_texts[] = {
@@ -38,21 +39,6 @@ const char *coord_fail_text(enum coord_fail fail)
     return fail_texts[fail];
 }
 
-/* Keeps the first error of a row of appends. */
-static void note(enum status *st, enum status got)
-{
-    if (*st == ST_OK) {
-        *st = got;
-    }
-}
-
-static void add_text(enum status *st, struct buf *out, const char *name, const char *text)
-{
-    note(st, buf_add_fmt(out, "\"%s\":\"", name));
-    note(st, buf_add_json(out, str_of(text)));
-    note(st, buf_add_str(out, STR("\",")));
-}
-
 static unsigned long long ull(uint64_t v)
 {
     return v;
@@ -61,14 +47,20 @@ static unsigned long long ull(uint64_t v)
 static enum status write_decision(const struct coord_receipt *receipt, struct buf *out)
 {
     enum status st = ST_OK;
-    add_text(&st, out, "request", receipt->name);
-    add_text(&st, out, "session", receipt->session);
-    add_text(&st, out, "schema", receipt->schema);
-    add_text(&st, out, "parent", receipt->parent);
-    add_text(&st, out, "agent", receipt->agent);
-    add_text(&st, out, "model", receipt->model);
-    add_text(&st, out, "engine", receipt->engine);
-    note(&st, buf_add_fmt(out,
+    json_add_text(&st, out, "request", str_of(receipt->name));
+    json_add_text(&st, out, "session", str_of(receipt->session));
+    json_add_text(&st, out, "schema", str_of(receipt->schema));
+    json_add_text(&st, out, "parent", str_of(receipt->parent));
+    json_add_text(&st, out, "agent", str_of(receipt->agent));
+    json_add_text(&st, out, "model", str_of(receipt->model));
+    json_add_text(&st, out, "engine", str_of(receipt->engine));
+    if (receipt->step != UINT32_MAX) {
+        json_add_u64(&st, out, "step", receipt->step);
+        json_add_flag(&st, out, "is_repeat", receipt->is_repeat);
+        json_add_flag(&st, out, "is_aside", receipt->is_aside);
+    }
+    json_note(&st,
+              buf_add_fmt(out,
                           "\"branch\":\"%s\",\"match\":\"%s\",\"confidence\":%.2f,\"attempt\":%u,"
                           "\"prompt_bytes\":%u,"
                           "\"reuse_bytes\":%u,"
@@ -82,49 +74,51 @@ static enum status write_decision(const struct coord_receipt *receipt, struct bu
 static enum status write_candidates(const struct coord_receipt *receipt, struct buf *out)
 {
     enum status st = ST_OK;
-    note(&st, buf_add_str(out, STR(",\"candidates\":[")));
+    json_note(&st, buf_add_str(out, STR(",\"candidates\":[")));
     for (uint32_t i = 0; i < receipt->count; i++) {
         const struct coord_candidate *candidate = &receipt->candidates[i];
-        note(&st, buf_add_str(out, i == 0 ? STR("{") : STR(",{")));
-        add_text(&st, out, "engine", candidate->engine);
-        note(&st,
-             buf_add_fmt(out, "\"cost_ms\":%.1f,\"reuse_bytes\":%u,\"queued\":%u,\"running\":%u}",
-                         candidate->cost_us / 1000.0, candidate->reuse_bytes, candidate->queued,
-                         candidate->running));
+        json_note(&st, buf_add_str(out, i == 0 ? STR("{") : STR(",{")));
+        json_add_text(&st, out, "engine", str_of(candidate->engine));
+        json_note(&st, buf_add_fmt(
+                           out, "\"cost_ms\":%.1f,\"reuse_bytes\":%u,\"queued\":%u,\"running\":%u}",
+                           candidate->cost_us / 1000.0, candidate->reuse_bytes, candidate->queued,
+                           candidate->running));
     }
-    note(&st, buf_add_str(out, STR("]")));
+    json_note(&st, buf_add_str(out, STR("]")));
     return st;
 }
 
 static enum status write_prior(const struct coord_receipt *receipt, struct buf *out)
 {
     enum status st = ST_OK;
-    note(&st, buf_add_str(out, STR(",\"failed_attempts\":[")));
+    json_note(&st, buf_add_str(out, STR(",\"failed_attempts\":[")));
     for (uint32_t i = 0; i < receipt->prior_count; i++) {
         const struct coord_prior *prior = &receipt->prior[i];
-        note(&st, buf_add_str(out, i == 0 ? STR("{") : STR(",{")));
-        add_text(&st, out, "engine", prior->engine);
-        note(&st, buf_add_fmt(out, "\"why\":\"%s\",\"http_status\":%u}", fail_texts[prior->why],
-                              prior->http_status));
+        json_note(&st, buf_add_str(out, i == 0 ? STR("{") : STR(",{")));
+        json_add_text(&st, out, "engine", str_of(prior->engine));
+        json_note(&st, buf_add_fmt(out, "\"why\":\"%s\",\"http_status\":%u}",
+                                   fail_texts[prior->why], prior->http_status));
     }
-    note(&st, buf_add_str(out, STR("]")));
+    json_note(&st, buf_add_str(out, STR("]")));
     return st;
 }
 
 static enum status write_result(const struct coord_receipt *receipt, struct buf *out)
 {
     enum status st = ST_OK;
-    note(&st, buf_add_fmt(out,
+    json_note(&st,
+              buf_add_fmt(out,
                           ",\"result\":\"%s\",\"http_status\":%u,\"queued_ms\":%.1f,\"first_ms\":%."
                           "1f,\"total_ms\":%.1f",
                           result_texts[receipt->result], receipt->http_status,
                           (double)receipt->queued_us / 1000.0, (double)receipt->first_us / 1000.0,
                           (double)receipt->total_us / 1000.0));
     if (receipt->has_usage) {
-        note(&st,
-             buf_add_fmt(
-                 out, ",\"usage\":{\"prompt_tokens\":%u,\"cached_tokens\":%u,\"output_tokens\":%u}",
-                 receipt->prompt_tokens, receipt->cached_tokens, receipt->output_tokens));
+        json_note(&st,
+                  buf_add_fmt(
+                      out,
+                      ",\"usage\":{\"prompt_tokens\":%u,\"cached_tokens\":%u,\"output_tokens\":%u}",
+                      receipt->prompt_tokens, receipt->cached_tokens, receipt->output_tokens));
     }
     return st;
 }
@@ -132,13 +126,13 @@ static enum status write_result(const struct coord_receipt *receipt, struct buf 
 enum status coord_receipt_write(const struct coord_receipt *receipt, struct buf *out)
 {
     enum status st = ST_OK;
-    note(&st, buf_add_fmt(out, "{\"number\":%llu,\"arrived_at_us\":%llu,", ull(receipt->number),
-                          ull(receipt->arrived_at_us)));
-    note(&st, write_decision(receipt, out));
-    note(&st, write_candidates(receipt, out));
-    note(&st, write_prior(receipt, out));
-    note(&st, write_result(receipt, out));
-    note(&st, buf_add_str(out, STR("}")));
+    json_note(&st, buf_add_fmt(out, "{\"number\":%llu,\"arrived_at_us\":%llu,",
+                               ull(receipt->number), ull(receipt->arrived_at_us)));
+    json_note(&st, write_decision(receipt, out));
+    json_note(&st, write_candidates(receipt, out));
+    json_note(&st, write_prior(receipt, out));
+    json_note(&st, write_result(receipt, out));
+    json_note(&st, buf_add_str(out, STR("}")));
     return st;
 }
 
@@ -171,11 +165,11 @@ write_short(const struct coord_receipt *receipt, bool has_candidates, struct buf
 {
     out->len = 0;
     enum status st = buf_add_str(out, STR("{"));
-    note(&st, write_decision(receipt, out));
+    json_note(&st, write_decision(receipt, out));
     if (has_candidates) {
-        note(&st, write_candidates(receipt, out));
+        json_note(&st, write_candidates(receipt, out));
     }
-    note(&st, buf_add_str(out, STR("}")));
+    json_note(&st, buf_add_str(out, STR("}")));
     return st;
 }
 

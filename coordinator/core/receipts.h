@@ -68,6 +68,9 @@ struct coord_receipt {
     char schema[COORD_RECEIPT_SCHEMA_BYTES]; /* how the client said whose it is; "" = it did not */
     char parent[COORD_RECEIPT_TEXT_BYTES];   /* label of the session that started this one */
     char agent[COORD_RECEIPT_TEXT_BYTES];    /* branch of the client's session; cut when longer */
+    uint32_t step;  /* number in its session's graph, from 0; UINT32_MAX = in none */
+    bool is_repeat; /* the client had sent this step before */
+    bool is_aside;  /* beside the session's line of steps */
     uint32_t attempt;
     uint32_t prompt_bytes;
     uint32_t reuse_bytes; /* predicted */

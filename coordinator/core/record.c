@@ -33,6 +33,18 @@ static void add_chain(enum status *st, struct buf *out, const struct coord_step_
     note(st, buf_add_str(out, STR("]")));
 }
 
+static void add_texts(
+    enum status *st, struct buf *out, const char *name, const struct str *texts, uint32_t count)
+{
+    note(st, buf_add_fmt(out, ",\"%s\":[", name));
+    for (uint32_t i = 0; i < count; i++) {
+        note(st, buf_add_str(out, i == 0 ? STR("\"") : STR(",\"")));
+        note(st, buf_add_json(out, texts[i]));
+        note(st, buf_add_str(out, STR("\"")));
+    }
+    note(st, buf_add_str(out, STR("]")));
+}
+
 static void add_hints(enum status *st, struct buf *out, const struct coord_hints *hints)
 {
     add_text(st, out, "class_hint", hints->class_hint);
@@ -60,6 +72,9 @@ static void add_arrived(enum status *st, struct buf *out, const struct coord_ste
     add_num(st, out, "prompt_bytes", arrived->prompt_bytes);
     add_num(st, out, "max_output_tokens", arrived->max_output_tokens);
     add_num(st, out, "is_stream", arrived->is_stream ? 1 : 0);
+    add_texts(st, out, "tools", arrived->tools, arrived->tool_count);
+    add_num(st, out, "opening", arrived->opening);
+    add_num(st, out, "opening_sketch", arrived->opening_sketch);
     add_chain(st, out, arrived);
 }
 
@@ -72,7 +87,8 @@ static void add_done(enum status *st, struct buf *out, const struct coord_step_d
     add_num(st, out, "prompt_tokens", done->prompt_tokens);
     add_num(st, out, "cached_tokens", done->cached_tokens);
     add_num(st, out, "output_tokens", done->output_tokens);
-    add_num(st, out, "reply_hash", done->reply_hash);
+    add_num(st, out, "finish", (uint64_t)done->finish);
+    add_texts(st, out, "tools", done->tools, done->tool_count);
 }
 
 static void add_probed(enum status *st, struct buf *out, const struct coord_engine_probed *probed)
@@ -84,11 +100,36 @@ static void add_probed(enum status *st, struct buf *out, const struct coord_engi
         note(st, buf_add_str(out, STR(",\"models\":null")));
         return;
     }
-    note(st, buf_add_str(out, STR(",\"models\":[")));
-    for (uint32_t i = 0; i < probed->model_count; i++) {
-        note(st, buf_add_str(out, i == 0 ? STR("\"") : STR(",\"")));
-        note(st, buf_add_json(out, probed->models[i]));
+    add_texts(st, out, "models", probed->models, probed->model_count);
+}
+
+/* ["...", */
+static void add_name(enum status *st, struct buf *out, bool is_first, struct str name)
+{
+    note(st, buf_add_str(out, is_first ? STR("[\"") : STR(",[\"")));
+    note(st, buf_add_json(out, name));
+    note(st, buf_add_str(out, STR("\",")));
+}
+
+static void
+add_workflow(enum status *st, struct buf *out, const struct coord_workflow_declared *declared)
+{
+    const struct aeg_spec_input *spec = &declared->spec;
+    add_text(st, out, "tenant", declared->tenant);
+    add_text(st, out, "id", declared->id);
+    note(st, buf_add_str(out, STR(",\"nodes\":[")));
+    for (uint32_t i = 0; i < spec->node_count; i++) {
+        const struct aeg_spec_node_input *node = &spec->nodes[i];
+        add_name(st, out, i == 0, node->name);
+        note(st, buf_add_fmt(out, "%u,%u,%u,%u,%u]", node->new_tokens, node->output_tokens,
+                             node->gap_ms, node->work_ms, node->visits));
+    }
+    note(st, buf_add_str(out, STR("],\"edges\":[")));
+    for (uint32_t i = 0; i < spec->edge_count; i++) {
+        add_name(st, out, i == 0, spec->edges[i].from);
         note(st, buf_add_str(out, STR("\"")));
+        note(st, buf_add_json(out, spec->edges[i].to));
+        note(st, buf_add_fmt(out, "\",%u]", spec->edges[i].probability_ppm));
     }
     note(st, buf_add_str(out, STR("]")));
 }
@@ -138,6 +179,16 @@ static void add_event(enum status *st, struct buf *out, const struct coord_event
         break;
     case COORD_EV_ENGINE_PROBED:
         add_probed(st, out, &ev->u.engine_probed);
+        break;
+    case COORD_EV_SESSION_RELEASED:
+        add_text(st, out, "label", ev->u.released.label);
+        break;
+    case COORD_EV_WORKFLOW_DECLARED:
+        add_workflow(st, out, &ev->u.workflow);
+        break;
+    case COORD_EV_WORKFLOW_DROPPED:
+        add_text(st, out, "tenant", ev->u.workflow_dropped.tenant);
+        add_text(st, out, "id", ev->u.workflow_dropped.id);
         break;
     case COORD_EV_TICK:
         break;

@@ -201,6 +201,32 @@ static void read_chain(struct cursor *cur, struct coord_step_arrived *arrived)
     arrived->chain_count = count;
 }
 
+/* ["...", ...], at most max of them. */
+static const struct str *quoted_list(struct cursor *cur, uint32_t max, uint32_t *ret_count)
+{
+    want(cur, STR("["));
+    uint32_t bound = cur->st == ST_OK ? count_ahead(cur, '"') / 2 : 0;
+    bound = bound < max ? bound : max;
+    struct str *list = arena_calloc(cur->arena, bound + 1, sizeof(list[0]));
+    if (list == NULL) {
+        fail(cur, ST_NOMEM);
+        return NULL;
+    }
+    uint32_t count = 0;
+    while (cur->st == ST_OK && !take(cur, STR("]"))) {
+        if (count > 0) {
+            want(cur, STR(","));
+        }
+        if (count >= bound) {
+            fail(cur, ST_INVAL);
+            break;
+        }
+        list[count++] = quoted(cur);
+    }
+    *ret_count = count;
+    return list;
+}
+
 static void read_hints(struct cursor *cur, struct coord_hints *hints)
 {
     hints->class_hint = text(cur, "class_hint");
@@ -228,6 +254,10 @@ static void read_arrived(struct cursor *cur, struct coord_step_arrived *arrived)
     arrived->prompt_bytes = num32(cur, "prompt_bytes");
     arrived->max_output_tokens = num32(cur, "max_output_tokens");
     arrived->is_stream = flag(cur, "is_stream");
+    key(cur, "tools");
+    arrived->tools = quoted_list(cur, COORD_TOOLS_MAX, &arrived->tool_count);
+    arrived->opening = num(cur, "opening", UINT64_MAX);
+    arrived->opening_sketch = num(cur, "opening_sketch", UINT64_MAX);
     read_chain(cur, arrived);
 }
 
@@ -240,7 +270,9 @@ static void read_done(struct cursor *cur, struct coord_step_done *done)
     done->prompt_tokens = num32(cur, "prompt_tokens");
     done->cached_tokens = num32(cur, "cached_tokens");
     done->output_tokens = num32(cur, "output_tokens");
-    done->reply_hash = num(cur, "reply_hash", UINT64_MAX);
+    done->finish = (enum coord_finish)num(cur, "finish", COORD_FINISH_OTHER);
+    key(cur, "tools");
+    done->tools = quoted_list(cur, COORD_TOOLS_MAX, &done->tool_count);
 }
 
 static void read_probed(struct cursor *cur, struct coord_engine_probed *probed)
@@ -249,33 +281,67 @@ static void read_probed(struct cursor *cur, struct coord_engine_probed *probed)
     probed->is_up = flag(cur, "is_up");
     probed->kind = (enum coord_engine_kind)num(cur, "kind", COORD_ENGINE_SIM);
     key(cur, "models");
-    if (take(cur, STR("null"))) {
-        return;
+    if (!take(cur, STR("null"))) {
+        probed->models = quoted_list(cur, COORD_RECORD_MODELS_MAX, &probed->model_count);
+    }
+}
+
+/* Goes to the next element of an array; false behind the last one. The element begins with "[". */
+static bool next_row(struct cursor *cur, uint32_t count, uint32_t max)
+{
+    if (cur->st != ST_OK || take(cur, STR("]"))) {
+        return false;
+    }
+    if (count > 0) {
+        want(cur, STR(","));
     }
     want(cur, STR("["));
-    uint32_t max = cur->st == ST_OK ? count_ahead(cur, '"') / 2 : 0;
-    if (max > COORD_RECORD_MODELS_MAX) {
+    if (count >= max) {
         fail(cur, ST_INVAL);
-        return;
     }
-    struct str *models = arena_calloc(cur->arena, max + 1, sizeof(models[0]));
-    if (models == NULL) {
+    return cur->st == ST_OK;
+}
+
+static uint32_t next_num(struct cursor *cur)
+{
+    want(cur, STR(","));
+    return (uint32_t)number(cur, UINT32_MAX);
+}
+
+static void read_workflow(struct cursor *cur, struct coord_workflow_declared *declared)
+{
+    declared->tenant = text(cur, "tenant");
+    declared->id = text(cur, "id");
+    struct aeg_spec_node_input *nodes = arena_calloc(cur->arena, AEG_SPEC_NODES, sizeof(*nodes));
+    struct aeg_spec_edge_input *edges = arena_calloc(cur->arena, AEG_SPEC_EDGES, sizeof(*edges));
+    if (nodes == NULL || edges == NULL) {
         fail(cur, ST_NOMEM);
         return;
     }
-    uint32_t count = 0;
-    while (cur->st == ST_OK && !take(cur, STR("]"))) {
-        if (count > 0) {
-            want(cur, STR(","));
-        }
-        if (count >= max) {
-            fail(cur, ST_INVAL);
-            break;
-        }
-        models[count++] = quoted(cur);
+    struct aeg_spec_input *spec = &declared->spec;
+    *spec = (struct aeg_spec_input){.nodes = nodes, .edges = edges};
+    key(cur, "nodes");
+    want(cur, STR("["));
+    for (; next_row(cur, spec->node_count, AEG_SPEC_NODES); spec->node_count++) {
+        struct aeg_spec_node_input *node = &nodes[spec->node_count];
+        node->name = quoted(cur);
+        node->new_tokens = next_num(cur);
+        node->output_tokens = next_num(cur);
+        node->gap_ms = next_num(cur);
+        node->work_ms = next_num(cur);
+        node->visits = next_num(cur);
+        want(cur, STR("]"));
     }
-    probed->models = models;
-    probed->model_count = count;
+    key(cur, "edges");
+    want(cur, STR("["));
+    for (; next_row(cur, spec->edge_count, AEG_SPEC_EDGES); spec->edge_count++) {
+        struct aeg_spec_edge_input *edge = &edges[spec->edge_count];
+        edge->from = quoted(cur);
+        want(cur, STR(","));
+        edge->to = quoted(cur);
+        edge->probability_ppm = next_num(cur);
+        want(cur, STR("]"));
+    }
 }
 
 static void read_event(struct cursor *cur, struct coord_event *ev)
@@ -320,6 +386,16 @@ static void read_event(struct cursor *cur, struct coord_event *ev)
         break;
     case COORD_EV_ENGINE_PROBED:
         read_probed(cur, &ev->u.engine_probed);
+        break;
+    case COORD_EV_SESSION_RELEASED:
+        ev->u.released.label = text(cur, "label");
+        break;
+    case COORD_EV_WORKFLOW_DECLARED:
+        read_workflow(cur, &ev->u.workflow);
+        break;
+    case COORD_EV_WORKFLOW_DROPPED:
+        ev->u.workflow_dropped.tenant = text(cur, "tenant");
+        ev->u.workflow_dropped.id = text(cur, "id");
         break;
     case COORD_EV_TICK:
         break;

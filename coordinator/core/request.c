@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/core/request.h"
 
+#include "aeg/graph.h"
+
 #define BIT(name) (1u << (unsigned)COORD_REQUEST_##name)
 static const unsigned state_next[] = {
 #define X(name, text, next) next,
@@ -46,6 +48,8 @@ enum status coord_requests_new(struct coord_requests *requests,
     request->id = id;
     request->idx = idx;
     request->state = COORD_REQUEST_PLACING;
+    request->step = AEG_STEP_NONE;
+    request->from = AEG_STEP_NONE;
     *ret = request;
     return ST_OK;
 }

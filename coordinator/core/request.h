@@ -41,6 +41,14 @@ struct coord_request {
     bool is_retried;      /* run again after a failure once already */
     bool has_home_failed; /* an attempt on its session's home did */
     bool is_stream;
+    bool is_repeat;        /* its client sends a step again */
+    bool is_learnt;        /* same, and that one was answered */
+    bool is_aside;         /* beside its session's line of steps: title, summary, guard */
+    bool begins_line;      /* what its session had before was beside it */
+    bool is_final;         /* its client says that no other follows */
+    uint32_t step;         /* in its session's graph; AEG_STEP_NONE = in none */
+    uint32_t from;         /* step that it goes on from, likewise */
+    uint32_t reply_tokens; /* of the answer before it, when its prompt holds that */
     enum coord_fail last_fail;
     uint16_t last_status;
     char label[COORD_LABEL_BYTES]; /* of the session, for x-saga-session */

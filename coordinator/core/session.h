@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which task a step belongs to: by the id its client sent, else by the prompt chain it continues.
- * A chain continues the session whose last request ended where the new chain passes
- * (docs/formulas.md#F1).
+/* The tasks we know, each with its engine and with the ends of its requests, by which its next step
+ * is recognised (match.h).
  * PURE. THREAD: core. LIMITS: max_sessions; per session the ends of the last COORD_TAILS requests
- * and of the first one. */
+ * and of the first one, and a mark inside that. */
 #ifndef COORDINATOR_CORE_SESSION_H
 #define COORDINATOR_CORE_SESSION_H
 
@@ -17,12 +16,12 @@ enum {
     COORD_TAILS = 8,
     COORD_TAIL_OPENING =
         COORD_TAILS, /* place of the first request's end, once the ring has passed it */
+    COORD_TAIL_MARK, /* of a boundary inside the first request */
     COORD_TAIL_SLOTS,
     COORD_LABEL_BYTES = 65,
 };
 
-/* A session that was used no longer ago may be gone on with from an earlier point. */
-#define COORD_BACK_US UINT64_C(900000000)
+#define COORD_TAIL_NONE UINT32_MAX /* no reference */
 
 enum coord_session_state {
 #define X(name, text, next) COORD_SESSION_##name,
@@ -42,7 +41,16 @@ struct coord_tail {
     uint64_t key;  /* of that boundary; with an id: the chain hash itself */
     uint32_t next; /* same key, as a reference: session index * COORD_TAIL_SLOTS + slot */
     uint32_t prev;
+    uint32_t step; /* number of that request in the session's graph (story.h) */
     bool is_used;
+};
+
+/* What is remembered of a prompt. */
+struct coord_ends {
+    uint64_t tail_key;
+    uint64_t mark_key; /* of a boundary late in it */
+    uint32_t segments; /* 0 = a fork, without a mark */
+    bool has_mark;
 };
 
 struct coord_session {
@@ -67,11 +75,11 @@ struct coord_session {
     uint32_t generation; /* of the slab place */
     uint32_t in_flight;
     uint32_t steps;
-    uint32_t newest;  /* slot of the last request's tail */
-    bool is_answered; /* its last request ended well */
-    bool
-        is_repeated; /* one came again after its answer: maybe from another task that began alike */
+    uint32_t newest;           /* slot of the last request's tail */
+    uint32_t opening_segments; /* of its first request; 0 for a fork: that one holds replies */
+    bool is_answered;          /* its last request ended well */
     enum coord_session_state state;
+    struct coord_story *story; /* NULL: no memory for one */
     struct coord_tail tails[COORD_TAIL_SLOTS];
 };
 
@@ -86,59 +94,54 @@ struct coord_sessions {
     uint64_t births; /* numbers twins and forks */
 };
 
-enum coord_match_kind {
-    COORD_MATCH_NONE,   /* nothing to go by: no id, no chain */
-    COORD_MATCH_ID,     /* known id */
-    COORD_MATCH_CHAIN,  /* continues a known session, or repeats its last step */
-    COORD_MATCH_NEW_ID, /* first step of an id */
-    COORD_MATCH_NEW,    /* first step of an unknown chain */
-    COORD_MATCH_TWIN,   /* same chain as a step still in flight: another task that began alike */
-    COORD_MATCH_FORK,   /* continues a point that its session has left: a new task beside it */
-    COORD_MATCH_BACK,   /* goes on from a point that its session has left, which nobody else has */
-    COORD_MATCH_REOPEN, /* same, from the session's first request: its prompt was compacted */
-};
-
-struct coord_match {
-    enum coord_match_kind kind;
-    double confidence;             /* that this is right, [0,1]; docs/identity.md */
-    struct coord_session *session; /* ID, CHAIN, BACK, REOPEN */
-    struct coord_session *parent;  /* FORK, NEW_ID: the session it branched off, or NULL */
-    uint64_t key;                  /* key of the session, existing or to be born */
-    uint64_t tail_key;             /* of the new chain's end; meaningless without a chain */
-    uint32_t bytes;                /* prompt bytes that the session (or parent) has sent before */
-};
-
 void coord_sessions_init(struct coord_sessions *sessions,
                          const struct mem *mem,
                          uint32_t max_sessions,
                          uint64_t seed);
 void coord_sessions_fini(struct coord_sessions *sessions);
 
+static inline struct coord_session *coord_sessions_at(const struct coord_sessions *sessions,
+                                                      uint32_t idx)
+{
+    return slab_at(&sessions->slab, idx);
+}
+
+static inline struct coord_tail *coord_sessions_tail(const struct coord_sessions *sessions,
+                                                     uint32_t ref)
+{
+    return &coord_sessions_at(sessions, ref / COORD_TAIL_SLOTS)->tails[ref % COORD_TAIL_SLOTS];
+}
+
+/* The client named its session. */
+static inline bool coord_step_has_id(const struct coord_step_arrived *arrived)
+{
+    return arrived->session.len > 0 && arrived->session.len <= COORD_SESSION_MAX;
+}
+
 /* Key of the session with this id that the step's tenant and model have, known or not. */
 uint64_t coord_sessions_id_key(const struct coord_sessions *sessions,
                                const struct coord_step_arrived *arrived,
                                struct str id);
 
-/* Says whose step this is; changes nothing. model is the step's index in coord_models. now_us
- * decides only whether a session that is gone back to was used lately. O(chain_count). */
-void coord_sessions_match(const struct coord_sessions *sessions,
-                          const struct coord_step_arrived *arrived,
-                          uint32_t model,
-                          uint64_t now_us,
-                          struct coord_match *ret);
+/* That session, NULL when it is not known. */
+struct coord_session *coord_sessions_find_id(const struct coord_sessions *sessions,
+                                             const struct coord_step_arrived *arrived,
+                                             struct str id,
+                                             uint32_t model);
 
-/* A new busy session for a match without one, with no step yet. ST_OK, ST_NOMEM, ST_FULL (forget
- * one first). */
+/* A new busy session with no step yet, under the step's id where it has one; key is that of the id
+ * then. ST_OK, ST_NOMEM, ST_FULL (forget one first). */
 MUST_CHECK enum status coord_sessions_birth(struct coord_sessions *sessions,
                                             const struct coord_step_arrived *arrived,
-                                            const struct coord_match *match,
+                                            uint64_t key,
                                             uint32_t model,
                                             struct coord_session **ret);
 
-/* Remembers the end of the session's newest request. ST_OK or ST_NOMEM (nothing changed). */
+/* Remembers the end of the session's newest request; of its first one the mark too. ST_OK or
+ * ST_NOMEM (nothing changed). */
 MUST_CHECK enum status coord_sessions_advance(struct coord_sessions *sessions,
                                               struct coord_session *session,
-                                              uint64_t tail_key);
+                                              const struct coord_ends *ends);
 
 /* Forgets a session that has nothing in flight; the caller has dropped its model reference and
  * engine counts. */
@@ -169,6 +172,12 @@ static inline struct str coord_session_id_text(const struct coord_session *sessi
 /* What clients see of it: the id itself where that is short and harmless, else a hash ("s-" and 16
  * hex digits). */
 void coord_session_label(struct str id, uint64_t key, char label[static COORD_LABEL_BYTES]);
+
+/* Silent for so long that it counts nowhere. */
+static inline bool coord_session_is_cold(const struct coord_session *session)
+{
+    return session->state == COORD_SESSION_COLD || session->state == COORD_SESSION_ONCE_COLD;
+}
 
 const char *coord_session_state_text(enum coord_session_state state);
 

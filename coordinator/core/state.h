@@ -11,6 +11,8 @@
 #include "coordinator/core/receipts.h"
 #include "coordinator/core/request.h"
 #include "coordinator/core/session.h"
+#include "coordinator/core/story.h"
+#include "coordinator/core/workflows.h"
 
 enum {
     COORD_EFFECTS_CAP = 512, /* effects of one event */
@@ -26,6 +28,8 @@ struct coord_core {
     struct coord_models models;
     struct coord_fleet fleet;
     struct coord_sessions sessions;
+    struct coord_stories stories;
+    struct coord_workflows workflows;
     struct coord_requests requests;
     struct coord_receipts receipts;
     struct coord_placer placer;

@@ -140,10 +140,36 @@ static enum coord_result judge(struct coord_core *core,
     return COORD_RESULT_GONE;
 }
 
+/* What the end is called in the session's graph. */
+static enum aeg_end end_of(const struct coord_step_done *done)
+{
+    static const enum aeg_end finishes[] = {
+        [COORD_FINISH_NONE] = AEG_END_OTHER,    [COORD_FINISH_STOP] = AEG_END_ANSWER,
+        [COORD_FINISH_LENGTH] = AEG_END_LENGTH, [COORD_FINISH_TOOLS] = AEG_END_TOOLS,
+        [COORD_FINISH_OTHER] = AEG_END_OTHER,
+    };
+    switch (done->outcome) {
+    case COORD_OUTCOME_OK:
+        return done->tool_count > 0 ? AEG_END_TOOLS : finishes[done->finish];
+    case COORD_OUTCOME_CLIENT_ERROR:
+        return AEG_END_REFUSED;
+    case COORD_OUTCOME_ENGINE_ERROR:
+    case COORD_OUTCOME_CUT:
+        return AEG_END_FAILED;
+    case COORD_OUTCOME_GONE:
+        return AEG_END_GONE;
+    }
+    return AEG_END_GONE;
+}
+
 /* The client left: the step is over wherever it was. */
-static void end_gone(struct coord_core *core, struct coord_request *request, uint64_t now_us)
+static void end_gone(struct coord_core *core,
+                     struct coord_request *request,
+                     const struct coord_step_done *done,
+                     uint64_t now_us)
 {
     coord_close_receipt(core, request, COORD_RESULT_GONE, now_us);
+    coord_story_ended(&core->stories, request, AEG_END_GONE, done, now_us);
     if (request->state == COORD_REQUEST_QUEUED) {
         coord_withdraw(core, request);
     }
@@ -157,7 +183,7 @@ void coord_on_gone(struct coord_core *core, struct request_id req, uint64_t now_
 {
     struct coord_request *request = coord_requests_find(&core->requests, req);
     if (request != NULL) {
-        end_gone(core, request, now_us);
+        end_gone(core, request, NULL, now_us);
     }
 }
 
@@ -169,7 +195,7 @@ void coord_on_done(struct coord_core *core, const struct coord_step_done *done, 
     }
     note_usage(core, request, done);
     if (done->outcome == COORD_OUTCOME_GONE) {
-        end_gone(core, request, now_us);
+        end_gone(core, request, done, now_us);
         return;
     }
     enum coord_result result = judge(core, request, done->outcome, now_us);
@@ -178,6 +204,7 @@ void coord_on_done(struct coord_core *core, const struct coord_step_done *done, 
         receipt->http_status = done->http_status;
     }
     coord_close_receipt(core, request, result, now_us);
+    coord_story_ended(&core->stories, request, end_of(done), done, now_us);
     coord_settle(core, request);
     core->counters.steps_done++;
     coord_leave_engine(core, request, now_us);

@@ -44,21 +44,21 @@ static void note_finish(struct answer_facts *facts, yyjson_val *reason)
     static const char *const lengths[] = {"length", "max_tokens", "max_output_tokens",
                                           "model_context_window_exceeded", NULL};
     static const char *const tools[] = {"tool_calls", "tool_use", "function_call", NULL};
-    if (!yyjson_is_str(reason) || facts->finish == SSE_FINISH_TOOLS) {
+    if (!yyjson_is_str(reason) || facts->finish == COORD_FINISH_TOOLS) {
         return; /* with several choices a tool call says most about what comes next */
     }
     struct str word = json_str(reason);
-    facts->finish = is_one_of(word, stops)     ? SSE_FINISH_STOP
-                    : is_one_of(word, lengths) ? SSE_FINISH_LENGTH
-                    : is_one_of(word, tools)   ? SSE_FINISH_TOOLS
-                                               : SSE_FINISH_OTHER;
+    facts->finish = is_one_of(word, stops)     ? COORD_FINISH_STOP
+                    : is_one_of(word, lengths) ? COORD_FINISH_LENGTH
+                    : is_one_of(word, tools)   ? COORD_FINISH_TOOLS
+                                               : COORD_FINISH_OTHER;
 }
 
 static void note_tool(struct answer_facts *facts, yyjson_val *named)
 {
     struct str name = STR("");
-    if (facts->tool[0] == '\0' && json_get_str(named, "name", &name)) {
-        (void)str_copy(facts->tool, sizeof(facts->tool), name);
+    if (json_get_str(named, "name", &name)) {
+        tool_names_add(&facts->tools, name);
     }
 }
 
@@ -172,8 +172,21 @@ static void read_chat_usage(struct answer_facts *facts, yyjson_val *root)
         facts->cached_tokens = count_of(details, "cached_tokens");
         facts->output_tokens = count_of(usage, "completion_tokens");
     }
-    if (yyjson_is_obj(usage) || facts->finish != SSE_FINISH_NONE) {
+    if (yyjson_is_obj(usage) || facts->finish != COORD_FINISH_NONE) {
         read_timings(facts, yyjson_obj_get(root, "timings"), is_cached_known);
+    }
+}
+
+/* A custom tool's call has its name elsewhere. */
+static void note_calls(struct answer_facts *facts, yyjson_val *calls)
+{
+    size_t i = 0;
+    size_t count = 0;
+    yyjson_val *call = NULL;
+    yyjson_arr_foreach(calls, i, count, call)
+    {
+        note_tool(facts, yyjson_obj_get(call, "function"));
+        note_tool(facts, yyjson_obj_get(call, "custom"));
     }
 }
 
@@ -188,8 +201,7 @@ static void read_chat(struct answer_facts *facts, yyjson_val *root)
         if (said == NULL) {
             said = yyjson_obj_get(choice, "message");
         }
-        yyjson_val *call = yyjson_arr_get_first(yyjson_obj_get(said, "tool_calls"));
-        note_tool(facts, yyjson_obj_get(call, "function"));
+        note_calls(facts, yyjson_obj_get(said, "tool_calls"));
         note_tool(facts, yyjson_obj_get(said, "function_call"));
         note_finish(facts, yyjson_obj_get(choice, "finish_reason"));
     }
@@ -198,11 +210,16 @@ static void read_chat(struct answer_facts *facts, yyjson_val *root)
 
 /* --- responses --- */
 
-static bool is_tool_item(yyjson_val *item)
+/* True when the client has to run a tool. What the engine runs itself ends no step. */
+static bool note_item(struct answer_facts *facts, yyjson_val *item)
 {
-    struct str type = STR("");
-    return json_get_str(item, "type", &type) &&
-           (str_eq(type, STR("function_call")) || str_eq(type, STR("custom_tool_call")));
+    struct str name = STR("");
+    bool is_ours = false;
+    if (!tool_item_read(item, &name, &is_ours) || !is_ours) {
+        return false;
+    }
+    tool_names_add(&facts->tools, name);
+    return true;
 }
 
 static void read_response(struct answer_facts *facts, yyjson_val *response)
@@ -218,20 +235,19 @@ static void read_response(struct answer_facts *facts, yyjson_val *response)
     struct str status = STR("");
     bool has_status = json_get_str(response, "status", &status);
     if (has_status && str_eq(status, STR("incomplete"))) {
-        facts->finish = SSE_FINISH_OTHER;
+        facts->finish = COORD_FINISH_OTHER;
         note_finish(facts,
                     yyjson_obj_get(yyjson_obj_get(response, "incomplete_details"), "reason"));
     } else if (has_status && str_eq(status, STR("completed"))) {
-        facts->finish = SSE_FINISH_STOP;
+        facts->finish = COORD_FINISH_STOP;
     }
     size_t i = 0;
     size_t count = 0;
     yyjson_val *item = NULL;
     yyjson_arr_foreach(yyjson_obj_get(response, "output"), i, count, item)
     {
-        if (is_tool_item(item)) {
-            note_tool(facts, item);
-            facts->finish = facts->finish == SSE_FINISH_STOP ? SSE_FINISH_TOOLS : facts->finish;
+        if (note_item(facts, item)) {
+            facts->finish = facts->finish == COORD_FINISH_STOP ? COORD_FINISH_TOOLS : facts->finish;
         }
     }
 }
@@ -240,10 +256,7 @@ static void read_response_event(struct answer_facts *facts, struct str type, yyj
 {
     yyjson_val *response = yyjson_obj_get(root, "response");
     if (str_starts(type, STR("response.output_item."))) {
-        yyjson_val *item = yyjson_obj_get(root, "item");
-        if (is_tool_item(item)) {
-            note_tool(facts, item);
-        }
+        (void)note_item(facts, yyjson_obj_get(root, "item"));
     } else if (str_eq(type, STR("response.failed"))) {
         read_response(facts, response);
         note_error(facts, yyjson_obj_get(response, "error"));
@@ -273,10 +286,12 @@ static void read_messages_usage(struct answer_facts *facts, yyjson_val *usage)
     }
 }
 
-static bool is_tool_block(yyjson_val *block)
+static void note_block(struct answer_facts *facts, yyjson_val *block)
 {
     struct str type = STR("");
-    return json_get_str(block, "type", &type) && str_eq(type, STR("tool_use"));
+    if (json_get_str(block, "type", &type) && str_eq(type, STR("tool_use"))) {
+        note_tool(facts, block);
+    }
 }
 
 static void read_messages_event(struct answer_facts *facts, struct str type, yyjson_val *root)
@@ -291,10 +306,7 @@ static void read_messages_event(struct answer_facts *facts, struct str type, yyj
             facts->has_usage = true;
         }
     } else if (str_eq(type, STR("content_block_start"))) {
-        yyjson_val *block = yyjson_obj_get(root, "content_block");
-        if (is_tool_block(block)) {
-            note_tool(facts, block);
-        }
+        note_block(facts, yyjson_obj_get(root, "content_block"));
     } else if (str_eq(type, STR("message_stop"))) {
         facts->has_done = true;
     }
@@ -313,9 +325,7 @@ static void read_message(struct answer_facts *facts, yyjson_val *root)
     yyjson_val *block = NULL;
     yyjson_arr_foreach(yyjson_obj_get(root, "content"), i, count, block)
     {
-        if (is_tool_block(block)) {
-            note_tool(facts, block);
-        }
+        note_block(facts, block);
     }
 }
 
@@ -356,7 +366,7 @@ bool answer_read_event(enum coord_route route,
 {
     struct str type = answer_event_type(name, data);
     facts->event_count++;
-    if (answer_is_plain(route, type, data, facts)) {
+    if (answer_is_plain(route, type, data)) {
         bool is_content = !str_eq(type, STR("ping"));
         facts->has_content |= is_content;
         return is_content;
@@ -433,14 +443,12 @@ static void read_body(enum coord_route route, yyjson_val *root, struct answer_fa
 void answer_read_body(enum coord_route route,
                       const char *body,
                       size_t len,
-                      struct answer_facts *ret)
+                      struct answer_facts *facts)
 {
-    struct answer_facts facts = {.has_usage = false};
     yyjson_doc *doc =
         len == 0 ? NULL : yyjson_read_opts((char *)(uintptr_t)body, len, READ_FLAGS, NULL, NULL);
     if (doc != NULL) {
-        read_body(route, yyjson_doc_get_root(doc), &facts);
+        read_body(route, yyjson_doc_get_root(doc), facts);
     }
     yyjson_doc_free(doc);
-    *ret = facts;
 }

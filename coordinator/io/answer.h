@@ -21,11 +21,11 @@ void answer_skip_event(struct str name, struct answer_facts *facts);
 /* The stream is over: usage that was only given at its start counts now. */
 void answer_end_stream(struct answer_facts *facts);
 
-/* Reads usage, finish reason, tools and errors from a complete JSON answer. Anything odd just
- * leaves facts unset. */
+/* Reads usage, finish reason, tools and errors from a complete JSON answer into fresh facts.
+ * Anything odd just leaves them unset. */
 void answer_read_body(enum coord_route route,
                       const char *body,
                       size_t len,
-                      struct answer_facts *ret);
+                      struct answer_facts *facts);
 
 #endif

@@ -46,16 +46,24 @@ bool answer_has_member(struct str data, struct str quoted)
     return false;
 }
 
-/* One pass, and nearly every key is dismissed by its last letter. */
-static bool is_plain_chat(struct str type, struct str data, const struct answer_facts *facts)
+/* One pass, and nearly every key is dismissed by its last letter. A call tells something where it
+ * has a name: the pieces of its arguments have none. */
+static bool is_plain_chat(struct str type, struct str data)
 {
     struct str rest = data;
     struct str before = STR("");
+    bool is_call = false;
+    bool is_named = false;
     while (answer_next_member(data, &rest, &before)) {
         bool is_telling = false;
         switch (before.len < 2 ? 0 : before.p[before.len - 2]) {
         case 'e':
             is_telling = ends_with(before, STR("\"usage\"")) && !is_nothing(rest);
+            is_named |= ends_with(before, STR("\"name\"")) && !is_nothing(rest) &&
+                        !str_starts(rest, STR("\"\""));
+            break;
+        case 'l':
+            is_call |= ends_with(before, STR("\"function_call\"")) && !is_nothing(rest);
             break;
         case 'n':
             is_telling = ends_with(before, STR("\"finish_reason\"")) && !is_nothing(rest);
@@ -64,8 +72,7 @@ static bool is_plain_chat(struct str type, struct str data, const struct answer_
             is_telling = ends_with(before, STR("\"error\"")) && !is_nothing(rest);
             break;
         case 's':
-            is_telling = facts->tool[0] == '\0' && ends_with(before, STR("\"tool_calls\"")) &&
-                         !is_nothing(rest);
+            is_call |= ends_with(before, STR("\"tool_calls\"")) && !is_nothing(rest);
             break;
         case 't':
             is_telling = ends_with(before, STR("\"object\"")) && str_starts(rest, STR("\"error\""));
@@ -73,27 +80,22 @@ static bool is_plain_chat(struct str type, struct str data, const struct answer_
         default:
             break;
         }
-        if (is_telling) {
+        if (is_telling || (is_call && is_named)) {
             return false;
         }
     }
     return !str_eq(type, STR("error"));
 }
 
-static bool is_plain_response(struct str type, const struct answer_facts *facts)
+static bool is_plain_response(struct str type)
 {
-    if (str_starts(type, STR("response.output_item."))) {
-        return facts->tool[0] != '\0';
-    }
-    return str_starts(type, STR("response.")) && !ends_with(type, STR(".completed")) &&
-           !ends_with(type, STR(".incomplete")) && !ends_with(type, STR(".failed"));
+    return str_starts(type, STR("response.")) && !str_starts(type, STR("response.output_item.")) &&
+           !ends_with(type, STR(".completed")) && !ends_with(type, STR(".incomplete")) &&
+           !ends_with(type, STR(".failed"));
 }
 
-static bool is_plain_message(struct str type, const struct answer_facts *facts)
+static bool is_plain_message(struct str type)
 {
-    if (str_eq(type, STR("content_block_start"))) {
-        return facts->tool[0] != '\0';
-    }
     return str_eq(type, STR("content_block_delta")) || str_eq(type, STR("content_block_stop")) ||
            str_eq(type, STR("ping"));
 }
@@ -114,20 +116,17 @@ struct str answer_event_type(struct str name, struct str data)
     return STR("");
 }
 
-bool answer_is_plain(enum coord_route route,
-                     struct str type,
-                     struct str data,
-                     const struct answer_facts *facts)
+bool answer_is_plain(enum coord_route route, struct str type, struct str data)
 {
     switch (route) {
     case COORD_ROUTE_CHAT:
     case COORD_ROUTE_COMPLETIONS:
-        return is_plain_chat(type, data, facts);
+        return is_plain_chat(type, data);
     case COORD_ROUTE_RESPONSES:
-        return is_plain_response(type, facts);
+        return is_plain_response(type);
     case COORD_ROUTE_MESSAGES:
     case COORD_ROUTE_COUNT_TOKENS:
         break;
     }
-    return is_plain_message(type, facts);
+    return is_plain_message(type);
 }

@@ -6,7 +6,6 @@
 
 #include "common/base/str.h"
 #include "coordinator/core/event.h"
-#include "coordinator/io/answer_facts.h"
 
 /* Walks over the members of all objects in a JSON text without parsing it: a colon after a quote.
  * Inside a string a quote has a backslash before it, so that what looks like a key there never has
@@ -20,10 +19,8 @@ bool answer_has_member(struct str data, struct str quoted);
 /* What kind of event it is: its event line, else the type its data begins with, else "". Borrowed.
  */
 struct str answer_event_type(struct str name, struct str data);
-/* True when parsing it would add nothing to facts. type: from answer_event_type. */
-bool answer_is_plain(enum coord_route route,
-                     struct str type,
-                     struct str data,
-                     const struct answer_facts *facts);
+/* True when it is a piece of text, of arguments or the like, which no facts are read from. type:
+ * from answer_event_type. */
+bool answer_is_plain(enum coord_route route, struct str type, struct str data);
 
 #endif

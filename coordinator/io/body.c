@@ -5,6 +5,8 @@
 #include "coordinator/io/body_scratch.h"
 #include "coordinator/io/body_splice.h"
 #include "coordinator/io/chain.h"
+#include "coordinator/io/opening.h"
+#include "coordinator/io/tool_results.h"
 
 /* Top-level keys that we act on: doubling one is refused, as we and the engine could read different
  * ones. */
@@ -108,7 +110,10 @@ struct body_parser {
     const struct mem *mem;
     struct scratch scratch;
     struct chain chain;
+    struct opening_cache openings;
     struct identity_read identity;
+    struct tool_names tool_names;
+    struct str tools[COORD_TOOLS_MAX]; /* in tool_names */
     char model[COORD_MODEL_MAX];
 };
 
@@ -130,6 +135,7 @@ enum status body_parser_new_in(const struct mem *mem, struct body_parser **ret)
     parser->mem = mem;
     scratch_init(&parser->scratch, mem);
     identity_read_init(&parser->identity, mem);
+    tool_names_init(&parser->tool_names, mem);
     enum status st = chain_init(&parser->chain, mem, COORD_CHAIN_MAX);
     if (st != ST_OK) {
         body_parser_free(parser);
@@ -151,6 +157,7 @@ void body_parser_free(struct body_parser *parser)
     }
     chain_fini(&parser->chain);
     identity_read_fini(&parser->identity);
+    tool_names_fini(&parser->tool_names);
     scratch_fini(&parser->scratch);
     mem_free(parser->mem, parser, sizeof(*parser));
 }
@@ -314,7 +321,7 @@ static struct str text_value(yyjson_val *val)
 }
 
 static void
-build_chain(struct body_parser *parser, const struct parse *parse, struct body_view *view)
+read_prompt(struct body_parser *parser, const struct parse *parse, struct body_view *view)
 {
     struct chain_prompt prompt = {
         .model = view->model,
@@ -346,6 +353,12 @@ build_chain(struct body_parser *parser, const struct parse *parse, struct body_v
     view->chain_is_end = chain->is_end;
     view->chain_count = chain->count;
     view->prompt_bytes = chain->prompt_bytes;
+    view->opening = chain->opening;
+    view->opening_sketch = opening_sketch(&parser->openings, chain->opening, &prompt);
+    tool_names_reset(&parser->tool_names);
+    tool_results_read(parse->route, prompt.messages, &parser->tool_names);
+    view->tools = parser->tools;
+    view->tool_count = tool_names_list(&parser->tool_names, parser->tools);
 }
 
 static void find_billing(const struct parse *parse, struct body_view *view)
@@ -398,7 +411,7 @@ parse_view(struct body_parser *parser, struct parse *parse, struct body_view *vi
     find_billing(parse, view);
     read_identity(&parser->identity, parse);
     view->identity = &parser->identity;
-    build_chain(parser, parse, view);
+    read_prompt(parser, parse, view);
     return ST_OK;
 }
 

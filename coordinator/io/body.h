@@ -33,6 +33,10 @@ struct body_view {
     const uint8_t *chain_is_end;
     uint32_t chain_count;
     uint32_t prompt_bytes;
+    const struct str *tools; /* [tool_count] whose results the prompt ends with; see event.h */
+    uint32_t tool_count;
+    uint64_t opening; /* of tools and system prompt; see event.h */
+    uint64_t opening_sketch;
 };
 
 MUST_CHECK enum status body_parser_new(struct body_parser **ret);

@@ -2,6 +2,7 @@
 #include "coordinator/io/chain.h"
 
 #include "common/base/hash.h"
+#include "common/base/json.h"
 #include "coordinator/io/chain_part.h"
 
 enum segment { SEGMENT_TOOLS, SEGMENT_SYSTEM, SEGMENT_MESSAGE, SEGMENT_TEXT };
@@ -16,6 +17,12 @@ static void end_segment(struct chain *chain)
     chain_fold(chain, TAG_STOP, TAG_SEGMENT);
     chain_count(chain, CHAIN_SEGMENT_BYTES); /* so an end never lies where an inner boundary does */
     chain_note_end(chain);
+}
+
+static void end_opening(struct chain *chain)
+{
+    end_segment(chain);
+    chain->opening = chain->hash;
 }
 
 static void put_tools(struct chain *chain, yyjson_val *tools)
@@ -47,7 +54,7 @@ static void put_tools(struct chain *chain, yyjson_val *tools)
         chain_fold(chain, TAG_OBJECT, sum);
         chain_step(chain);
     }
-    end_segment(chain);
+    end_opening(chain);
 }
 
 bool chain_is_billing_block(yyjson_val *val)
@@ -65,7 +72,7 @@ static void put_system(struct chain *chain, yyjson_val *system)
     if (!yyjson_is_arr(system)) {
         begin_segment(chain, SEGMENT_SYSTEM);
         chain_put_content(chain, system, 0);
-        end_segment(chain);
+        end_opening(chain);
         return;
     }
     size_t skip = chain_is_billing_block(yyjson_arr_get_first(system)) ? 1 : 0;
@@ -83,7 +90,14 @@ static void put_system(struct chain *chain, yyjson_val *system)
         }
     }
     chain_fold(chain, TAG_STOP, count - skip);
-    end_segment(chain);
+    end_opening(chain);
+}
+
+bool chain_is_system_message(yyjson_val *message)
+{
+    struct str role = {NULL, 0};
+    return json_get_str(message, "role", &role) &&
+           (str_eq(role, STR("system")) || str_eq(role, STR("developer")));
 }
 
 /* A string as the whole input: what {"role":"user","content":text} gives. */
@@ -110,11 +124,17 @@ static void put_messages(struct chain *chain, yyjson_val *messages)
     size_t i = 0;
     size_t count = 0;
     yyjson_val *message = NULL;
+    bool is_opening = true;
     yyjson_arr_foreach(messages, i, count, message)
     {
+        is_opening = is_opening && chain_is_system_message(message);
         begin_segment(chain, SEGMENT_MESSAGE);
         chain_put_part(chain, message, 0);
-        end_segment(chain);
+        if (is_opening) {
+            end_opening(chain);
+        } else {
+            end_segment(chain);
+        }
     }
 }
 

@@ -27,5 +27,7 @@ void chain_build(struct chain *chain, const struct chain_prompt *prompt);
 /* Claude Code's first system block: it differs with each conversation's first message and says
  * nothing to the model. No part of the chain. */
 bool chain_is_billing_block(yyjson_val *block);
+/* Does it say what the system prompt says? Such messages at the front belong to it. */
+bool chain_is_system_message(yyjson_val *message);
 
 #endif

@@ -129,6 +129,7 @@ void chain_reset(struct chain *chain)
 {
     chain->count = 0;
     chain->prompt_bytes = 0;
+    chain->opening = 0;
     chain->hash = 0;
     chain->since_bytes = 0;
     chain->inner_seen = 0;

@@ -23,6 +23,7 @@ struct chain {
     uint32_t cap;
     uint32_t count;
     uint32_t prompt_bytes; /* all canonical bytes */
+    uint64_t opening;      /* hash at the end of tools and system prompt, 0 = neither is there */
     /* while building */
     uint64_t hash;
     uint32_t since_bytes; /* since the last boundary, < CHAIN_STEP_BYTES outside values */

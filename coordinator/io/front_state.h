@@ -71,10 +71,9 @@ struct step {
     struct buf head;        /* request head sent to the engine */
     struct buf fields;      /* answer's header lines not yet given to the client */
     struct buf kept; /* HELD: body of the held answer; else JSON answer kept to read usage from */
-    struct buf receipt; /* NUL-terminated when not empty */
-    struct sse_reader reader;
+    struct buf receipt;       /* NUL-terminated when not empty */
+    struct sse_reader reader; /* its facts are the answer's, whatever form that has */
     struct sse_filter filter;
-    struct answer_facts facts;
     int64_t answer_length;
     struct step_edit usage;   /* asks for usage in the client's stead */
     struct step_edit billing; /* takes the billing block out, for engines that it does not suit */

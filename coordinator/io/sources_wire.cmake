@@ -6,7 +6,11 @@ set(COORDINATOR_IO_WIRE
   chain.c chain_part.c chain_state.c
   errors.c
   identity_read.c
-  sse.c sse_event.c sse_filter.c sse_shape.c)
+  opening.c
+  sketch.c
+  sse.c sse_event.c sse_filter.c sse_shape.c
+  tool_names.c tool_results.c
+  workflow_read.c)
 list(TRANSFORM COORDINATOR_IO_WIRE PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 if(NOT TARGET coordinator_wire)
   saga_archive(NAME coordinator_wire SOURCES ${COORDINATOR_IO_WIRE} DEPS coordinator_core common_base yyjson)

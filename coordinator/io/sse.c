@@ -11,6 +11,7 @@ enum { PARTIAL_KEPT_BYTES = 4096 /* a buffer up to this size waits for the next 
 void sse_reader_init(struct sse_reader *reader, enum coord_route route)
 {
     *reader = (struct sse_reader){.route = route};
+    answer_facts_init(&reader->facts, mem_heap());
     buf_init(&reader->partial, mem_heap(), SSE_EVENT_MAX);
     sse_shape_init(&reader->shape, mem_heap());
 }
@@ -18,6 +19,7 @@ void sse_reader_init(struct sse_reader *reader, enum coord_route route)
 void sse_reader_fini(struct sse_reader *reader)
 {
     if (reader != NULL) {
+        answer_facts_fini(&reader->facts);
         buf_fini(&reader->partial);
         sse_shape_fini(&reader->shape);
     }

@@ -162,6 +162,10 @@ post_arrived(struct step *step, const struct body_view *view, const struct coord
         .prompt_bytes = view->prompt_bytes,
         .max_output_tokens = view->max_output_tokens,
         .is_stream = step->is_stream,
+        .tools = view->tools,
+        .tool_count = view->tool_count,
+        .opening = view->opening,
+        .opening_sketch = view->opening_sketch,
     };
     step->is_known = true;
     step_move(step, STEP_WAIT);
@@ -195,7 +199,7 @@ static unsigned outcome_for_client(const struct step *step, enum http_close why)
     if (why == HTTP_CLOSE_GONE || why == HTTP_CLOSE_SLOW) {
         return METRIC_OUTCOME_CLIENT_CANCEL;
     }
-    if (step->is_cut || (step->facts.has_error && step->answer_status < 300)) {
+    if (step->is_cut || (step->reader.facts.has_error && step->answer_status < 300)) {
         return METRIC_OUTCOME_UPSTREAM_ABORT;
     }
     if (step->client_status >= 500 || step->client_status == 0) {

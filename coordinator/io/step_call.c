@@ -55,7 +55,7 @@ static bool is_worth_another(int status)
 
 static enum coord_outcome outcome_of(const struct step *step)
 {
-    const struct answer_facts *facts = &step->facts;
+    const struct answer_facts *facts = &step->reader.facts;
     int status = step->answer_status;
     if (status >= 200 && status < 300 && facts->has_error && facts->error_status != 0) {
         status = facts->error_status;
@@ -169,7 +169,6 @@ static void read_head(struct step *step, const struct http_head *head, int64_t c
     step->answer_length = content_length;
     step->is_sse = was_open || (is_sse && is_ok);
     step->is_plain_json = !is_sse && !is_coded && str_istarts(type, STR("application/json"));
-    memset(&step->facts, 0, sizeof(step->facts));
     sse_reader_fini(&step->reader);
     sse_reader_init(&step->reader, step->route);
     sse_filter_fini(&step->filter);
@@ -258,7 +257,7 @@ static void count_answer(const struct step *step)
 {
     if (step->answer_status >= 500) {
         metric_inc(METRIC_UPSTREAM_ERRORS, METRIC_UPSTREAM_STATUS_5XX, 0);
-    } else if (step->answer_status < 300 && step->facts.has_error) {
+    } else if (step->answer_status < 300 && step->reader.facts.has_error) {
         metric_inc(METRIC_UPSTREAM_ERRORS, METRIC_UPSTREAM_STREAM_ERROR, 0);
     }
 }
@@ -267,9 +266,8 @@ static void learn_end(struct step *step)
 {
     if (step->is_sse) {
         sse_reader_end(&step->reader);
-        step->facts = step->reader.facts;
     } else if (step->is_plain_json) {
-        answer_read_body(step->route, step->kept.p, step->kept.len, &step->facts);
+        answer_read_body(step->route, step->kept.p, step->kept.len, &step->reader.facts);
         buf_fini(&step->kept);
     }
 }
@@ -364,7 +362,7 @@ static void on_data(void *ctx, const struct iovec *iov, int n, bool is_last)
         return;
     }
     learn_end(step);
-    if (step->is_sse && step->facts.event_count == 0) {
+    if (step->is_sse && step->reader.facts.event_count == 0) {
         end_of_nothing(step);
         return;
     }

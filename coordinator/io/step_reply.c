@@ -40,7 +40,8 @@ void step_post_done(struct step *step, enum coord_outcome outcome)
         return;
     }
     step->is_known = false;
-    const struct answer_facts *facts = &step->facts;
+    const struct answer_facts *facts = &step->reader.facts;
+    struct str tools[COORD_TOOLS_MAX];
     struct coord_event ev = {.kind = COORD_EV_STEP_DONE};
     ev.u.done = (struct coord_step_done){
         .req = step->req,
@@ -50,7 +51,9 @@ void step_post_done(struct step *step, enum coord_outcome outcome)
         .prompt_tokens = facts->prompt_tokens,
         .cached_tokens = facts->cached_tokens,
         .output_tokens = facts->output_tokens,
-        .reply_hash = facts->reply_hash,
+        .finish = facts->finish,
+        .tools = tools,
+        .tool_count = tool_names_list(&facts->tools, tools),
     };
     if (facts->has_usage) {
         metric_add(METRIC_TOKENS, METRIC_TOKEN_PROMPT, 0, facts->prompt_tokens);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The npm `openai` SDK, unmodified, against `saga serve --engines sim:2`; sdk.mjs does the calls."""
+"""The npm `openai` SDK, unmodified, against `saga serve --engines sim:1`; sdk.mjs does the calls."""
 import json
 import os
 import pathlib
@@ -19,7 +19,7 @@ def result(gw):
     node_dir = pathlib.Path(os.environ.get("SAGA_NODE_DIR", ROOT / "build/node"))
     assert shutil.which("node"), "node is missing: run ./dev deps --e2e"
     assert (node_dir / "node_modules/openai").exists(), f"no openai package in {node_dir}: run ./dev deps --e2e"
-    g = gw(args=["--engines", "sim:2"], wait=2)
+    g = gw(args=["--engines", "sim:1"], wait=1)
     done = subprocess.run(["node", str(HERE / "sdk.mjs")], capture_output=True, text=True, timeout=T(60), check=False,
                           env={**os.environ, "BASE_URL": f"{g.base}/v1", "SAGA_NODE_DIR": str(node_dir)})
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,10 @@ struct seen {
     uint64_t hashes[COORD_CHAIN_MAX];
     uint32_t count;
     uint32_t prompt_bytes;
+    uint32_t tool_count;
+    size_t tool_bytes;
+    uint64_t opening;
+    uint64_t opening_sketch;
 };
 
 static struct body_parser *parser;
@@ -37,6 +41,23 @@ static void check_chain(const struct body_view *view)
         must(view->chain_is_end[view->chain_count - 1] == 1);
         must(view->chain_bytes[view->chain_count - 1] == view->prompt_bytes);
     }
+    must(view->opening != 0 || view->opening_sketch == 0);
+    must(view->opening == 0 || view->chain_count > 0);
+}
+
+/* Looks at every byte of the names. */
+static size_t tool_bytes_of(const struct body_view *view)
+{
+    size_t bytes = 0;
+    must(view->tool_count <= COORD_TOOLS_MAX);
+    for (uint32_t i = 0; i < view->tool_count; i++) {
+        must(view->tools[i].len > 0 && view->tools[i].len <= COORD_TOOL_BYTES);
+        bytes += view->tools[i].len;
+        for (uint32_t k = 0; k < i; k++) {
+            must(!str_eq(view->tools[i], view->tools[k]));
+        }
+    }
+    return bytes;
 }
 
 static void remember(const struct body_view *view)
@@ -46,11 +67,17 @@ static void remember(const struct body_view *view)
     }
     seen.count = view->chain_count;
     seen.prompt_bytes = view->prompt_bytes;
+    seen.tool_count = view->tool_count;
+    seen.tool_bytes = tool_bytes_of(view);
+    seen.opening = view->opening;
+    seen.opening_sketch = view->opening_sketch;
 }
 
 static void must_be_remembered(const struct body_view *view)
 {
     must(view->chain_count == seen.count && view->prompt_bytes == seen.prompt_bytes);
+    must(view->tool_count == seen.tool_count && tool_bytes_of(view) == seen.tool_bytes);
+    must(view->opening == seen.opening && view->opening_sketch == seen.opening_sketch);
     must(seen.count == 0 ||
          memcmp(view->chain, seen.hashes, seen.count * sizeof(seen.hashes[0])) == 0);
 }

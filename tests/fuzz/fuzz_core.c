@@ -248,6 +248,8 @@ static struct shadow *pick(struct rig *rig, uint64_t *ret_req, enum phase phase)
     return NULL;
 }
 
+static const struct str tools[] = {{"bash", 4}, {"\xff<\"", 3}};
+
 static void do_arrive(struct rig *rig)
 {
     static const struct str ids[] = {{"", 0}, {"", 0}, {"a", 1}, {"b b", 3}};
@@ -267,6 +269,7 @@ static void do_arrive(struct rig *rig)
         talk->is_end[t] = how % 7 != 0;
     }
     uint32_t who = byte(rig);
+    uint32_t more = byte(rig);
     uint32_t req = ++rig->last_req;
     struct coord_event *ev = tell(rig, COORD_EV_STEP_ARRIVED);
     ev->u.arrived = (struct coord_step_arrived){.req = {req},
@@ -279,6 +282,12 @@ static void do_arrive(struct rig *rig)
                                                 .chain_is_end = talk->is_end,
                                                 .chain_count = who % 11 == 0 ? 0 : talk->turns,
                                                 .prompt_bytes = talk->bytes[talk->turns - 1],
+                                                .parent = more > 200 ? ids[more % 4] : STR(""),
+                                                .hints = {.is_final = more % 13 == 0},
+                                                .tools = tools,
+                                                .tool_count = more % 3,
+                                                .opening = more % 5,
+                                                .opening_sketch = more * UINT64_C(0x0101010101),
                                                 .is_stream = how % 2 == 0};
 }
 
@@ -296,6 +305,11 @@ static void do_end(struct rig *rig)
         if (ev->kind == COORD_EV_STEP_DONE) {
             ev->u.done.outcome = (enum coord_outcome)(how / 8 % 5);
             ev->u.done.has_usage = true;
+            ev->u.done.prompt_tokens = how * 100;
+            ev->u.done.output_tokens = how;
+            ev->u.done.finish = (enum coord_finish)(how / 8 % 5);
+            ev->u.done.tools = tools;
+            ev->u.done.tool_count = how % 3;
         }
         shadow->phase = PHASE_OVER;
         return;
@@ -389,6 +403,11 @@ static void do_report(struct rig *rig)
     status_ignore(coord_core_write_engines(rig->coord, rig->now_us, &out), "only that it ends");
     status_ignore(coord_core_write_sessions(rig->coord, rig->now_us, 5, &out), "same");
     status_ignore(coord_core_write_models(rig->coord, &out), "same");
+    for (int format = COORD_SESSION_JSON; format <= COORD_SESSION_SVG; format++) {
+        status_ignore(coord_core_write_session(rig->coord, rig->now_us, STR("a"),
+                                               (enum coord_session_format)format, &out),
+                      "same");
+    }
     status_ignore(coord_core_write_receipt(rig->coord, STR("one"), &out), "same");
     buf_fini(&out);
 }
@@ -424,6 +443,9 @@ static void one_op(struct rig *rig)
         break;
     case 13:
         do_stale(rig);
+        if (op > 200) {
+            tell(rig, COORD_EV_SESSION_RELEASED)->u.released.label = STR("a");
+        }
         break;
     case 14:
         rig->fail_in = op > 200 ? 1 + byte(rig) % 8 : 0;
@@ -465,6 +487,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
                                         .max_requests = 40,
                                         .max_engines = 5,
                                         .max_receipts = 3,
+                                        .max_classes = 16,
+                                        .max_graph_bytes = UINT64_C(12) * AEG_GRAPH_BLOCK_BYTES,
                                         .session_idle_us = 30000000,
                                         .margin_steps = byte(&rig) % 3,
                                         .retry_executed = true,

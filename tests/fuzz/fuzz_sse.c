@@ -36,30 +36,26 @@ static char *copy_of(struct str piece)
     return copy;
 }
 
-static struct answer_facts
-run(enum coord_route route, struct str stream, int mode, uint64_t seed, struct buf *out)
+/* Reads the stream into reader, which the caller ends. */
+static void
+run(struct sse_reader *reader, struct str stream, int mode, uint64_t seed, struct buf *out)
 {
-    struct sse_reader reader;
     struct sse_filter filter;
     struct rng rng;
     rng_init(&rng, seed);
-    sse_reader_init(&reader, route);
     sse_filter_init(&filter);
     while (stream.len > 0) {
         size_t len = next_piece(&rng, mode, stream.len);
         char *piece = copy_of((struct str){stream.p, len});
-        sse_reader_feed(&reader, piece, len);
+        sse_reader_feed(reader, piece, len);
         must(sse_filter_feed(&filter, piece, len, out) == ST_OK);
         free(piece);
         stream.p += len;
         stream.len -= len;
     }
-    sse_reader_end(&reader);
+    sse_reader_end(reader);
     must(sse_filter_end(&filter, out) == ST_OK);
-    struct answer_facts facts = reader.facts;
-    sse_reader_fini(&reader);
     sse_filter_fini(&filter);
-    return facts;
 }
 
 static void must_be_same(const struct answer_facts *a, const struct answer_facts *b)
@@ -69,7 +65,24 @@ static void must_be_same(const struct answer_facts *a, const struct answer_facts
     must(a->finish == b->finish && a->event_count == b->event_count);
     must(a->has_done == b->has_done && a->has_error == b->has_error &&
          a->has_content == b->has_content);
-    must(a->error_status == b->error_status && strcmp(a->tool, b->tool) == 0);
+    must(a->error_status == b->error_status && a->tools.count == b->tools.count);
+    must(str_eq(buf_str(&a->tools.packed), buf_str(&b->tools.packed)));
+}
+
+static void check_tools(const struct tool_names *names)
+{
+    struct str tools[COORD_TOOLS_MAX];
+    size_t bytes = 0;
+    uint32_t count = tool_names_list(names, tools);
+    must(count <= COORD_TOOLS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        must(tools[i].len > 0 && tools[i].len <= COORD_TOOL_BYTES);
+        bytes += 1 + tools[i].len;
+        for (uint32_t k = 0; k < i; k++) {
+            must(!str_eq(tools[i], tools[k]));
+        }
+    }
+    must(bytes == names->packed.len);
 }
 
 /* Is part what is left of whole after bytes were taken out? */
@@ -89,20 +102,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     }
     enum coord_route route = (enum coord_route)(data[0] % ROUTE_COUNT);
     struct str stream = {(const char *)data + 2, len - 2};
+    struct sse_reader reader;
     struct buf whole;
     buf_init(&whole, mem_heap(), SIZE_MAX / 2);
-    struct answer_facts facts = run(route, stream, 0, 0, &whole);
+    sse_reader_init(&reader, route);
+    run(&reader, stream, 0, 0, &whole);
     must(is_left_of(buf_str(&whole), stream));
-    must(facts.error_status == 0 || facts.has_error);
+    must(reader.facts.error_status == 0 || reader.facts.has_error);
+    check_tools(&reader.facts.tools);
     for (int mode = 1; mode < 4; mode++) {
+        struct sse_reader cut;
         struct buf out;
         buf_init(&out, mem_heap(), SIZE_MAX / 2);
-        struct answer_facts cut = run(route, stream, mode, data[1], &out);
-        must_be_same(&facts, &cut);
+        sse_reader_init(&cut, route);
+        run(&cut, stream, mode, data[1], &out);
+        must_be_same(&reader.facts, &cut.facts);
         must(str_eq(buf_str(&whole), buf_str(&out)));
+        sse_reader_fini(&cut);
         buf_fini(&out);
     }
     buf_fini(&whole);
+    sse_reader_fini(&reader);
+    struct answer_facts facts;
+    answer_facts_init(&facts, mem_heap());
     answer_read_body(route, stream.p, stream.len, &facts);
+    check_tools(&facts.tools);
+    answer_facts_fini(&facts);
     return 0;
 }

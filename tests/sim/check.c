@@ -82,7 +82,7 @@ static void check_sessions(const struct sim *sim)
             EXPECT(sim, (session->in_flight > 0) == (session->state == COORD_SESSION_BUSY));
             in_flight += session->in_flight;
             count++;
-            if (session->state != COORD_SESSION_COLD && session->home.v < SIM_ENGINES_MAX) {
+            if (!coord_session_is_cold(session) && session->home.v < SIM_ENGINES_MAX) {
                 per_engine[session->home.v]++;
             }
         }

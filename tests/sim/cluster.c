@@ -234,6 +234,9 @@ static void on_nomem(struct sim *sim, const struct coord_event *ev)
     case COORD_EV_ATTEMPT_FAILED:
     case COORD_EV_NODE_REFUSED:
     case COORD_EV_ENGINE_REMOVED:
+    case COORD_EV_SESSION_RELEASED:
+    case COORD_EV_WORKFLOW_DECLARED: /* not in these scenarios */
+    case COORD_EV_WORKFLOW_DROPPED:
     case COORD_EV_TICK:
         fail_msg("seed %llu: an event that must not fail did", (unsigned long long)sim->plan.seed);
         break;
@@ -508,6 +511,8 @@ static void begin(struct sim *sim, const struct sim_plan *plan)
         .max_requests = 1000,
         .max_engines = SIM_ENGINES_MAX,
         .max_receipts = 16,
+        .max_classes = 16,
+        .max_graph_bytes = 65536,
         .session_idle_us = 20 * SECOND,
         .margin_steps = 2,
         .retry_executed = true,

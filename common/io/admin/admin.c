@@ -198,6 +198,7 @@ call_run(struct admin *admin, struct call *call, const char *path, const char *m
         .method = str_of(method),
         .path = str_of(path),
         .tail = call->tail,
+        .format = str_of(MHD_lookup_connection_value(call->conn, MHD_GET_ARGUMENT_KIND, "format")),
         .body = buf_str(&call->body),
         .ticket = {(uint32_t)(call - admin->calls), call->generation},
     };

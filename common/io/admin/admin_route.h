@@ -15,8 +15,9 @@ struct admin_ticket {
 /* All borrowed for the handler's call. */
 struct admin_req {
     struct str method;
-    struct str path; /* percent-decoded, without the query */
-    struct str tail; /* what follows a prefix route's path; else empty */
+    struct str path;   /* percent-decoded, without the query */
+    struct str tail;   /* what follows a prefix route's path; else empty */
+    struct str format; /* value of ?format=; empty = none */
     struct str body;
     struct admin_ticket ticket;
 };

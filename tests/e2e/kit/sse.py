@@ -50,7 +50,7 @@ def is_error_event(event):
     return isinstance(obj, dict) and ("error" in obj and obj["error"] or obj.get("type") == "error")
 
 
-def _data(obj, name=None):
+def event_bytes(obj, name=None):
     head = f"event: {name}\n" if name else ""
     return (head + "data: " + json.dumps(obj, ensure_ascii=False) + "\n\n").encode()
 
@@ -66,15 +66,15 @@ def _chunk(choices, model="m", **more):
 
 
 def usage_event(prompt=11, output=3, cached=7, model="m"):
-    return _data(_chunk([], model, usage=_usage(prompt, output, cached)))
+    return event_bytes(_chunk([], model, usage=_usage(prompt, output, cached)))
 
 
 def chat_events(texts=("Hel", "lo", "!"), usage=None, done=True, model="m", finish="stop"):
     """Events of a chat stream; usage = (prompt, output, cached) adds the closing usage event."""
-    out = [_data(_chunk([{"index": 0, "delta": {"role": "assistant", "content": ""}}], model))]
-    out += [_data(_chunk([{"index": 0, "delta": {"content": t}, "finish_reason": None}], model))
+    out = [event_bytes(_chunk([{"index": 0, "delta": {"role": "assistant", "content": ""}}], model))]
+    out += [event_bytes(_chunk([{"index": 0, "delta": {"content": t}, "finish_reason": None}], model))
             for t in texts]
-    out.append(_data(_chunk([{"index": 0, "delta": {}, "finish_reason": finish}], model)))
+    out.append(event_bytes(_chunk([{"index": 0, "delta": {}, "finish_reason": finish}], model)))
     if usage:
         out.append(usage_event(*usage, model=model))
     return out + ([DONE] if done else [])
@@ -88,23 +88,23 @@ def chat_json(text="Hello!", usage=(11, 3, 7), model="m"):
 
 def completion_events(texts=("a", "b"), usage=None, model="m"):
     base = {"id": "cmpl-1", "object": "text_completion", "created": 1700000000, "model": model}
-    out = [_data({**base, "choices": [{"index": 0, "text": t, "finish_reason": None}]}) for t in texts]
+    out = [event_bytes({**base, "choices": [{"index": 0, "text": t, "finish_reason": None}]}) for t in texts]
     if usage:
-        out.append(_data({**base, "choices": [], "usage": _usage(*usage)}))
+        out.append(event_bytes({**base, "choices": [], "usage": _usage(*usage)}))
     return out + [DONE]
 
 
 def responses_events(texts=("Hel", "lo"), usage=(11, 2, 7), model="m"):
     """A stream of the Responses API: named events, no [DONE]."""
     resp = {"id": "resp_1", "object": "response", "model": model, "status": "in_progress", "output": []}
-    out = [_data({"type": "response.created", "response": resp}, "response.created")]
-    out += [_data({"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0,
+    out = [event_bytes({"type": "response.created", "response": resp}, "response.created")]
+    out += [event_bytes({"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0,
                    "content_index": 0, "delta": t}, "response.output_text.delta") for t in texts]
     prompt, output, cached = usage
     done = {**resp, "status": "completed", "usage": {
         "input_tokens": prompt, "output_tokens": output, "total_tokens": prompt + output,
         "input_tokens_details": {"cached_tokens": cached}}}
-    return out + [_data({"type": "response.completed", "response": done}, "response.completed")]
+    return out + [event_bytes({"type": "response.completed", "response": done}, "response.completed")]
 
 
 def messages_events(texts=("Hel", "lo"), usage=(11, 2, 7), model="m"):
@@ -113,13 +113,13 @@ def messages_events(texts=("Hel", "lo"), usage=(11, 2, 7), model="m"):
     start = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "content": [],
              "usage": {"input_tokens": prompt - cached, "cache_read_input_tokens": cached,
                        "cache_creation_input_tokens": 0, "output_tokens": 0}}
-    out = [_data({"type": "message_start", "message": start}, "message_start"),
-           _data({"type": "content_block_start", "index": 0,
+    out = [event_bytes({"type": "message_start", "message": start}, "message_start"),
+           event_bytes({"type": "content_block_start", "index": 0,
                   "content_block": {"type": "text", "text": ""}}, "content_block_start")]
-    out += [_data({"type": "content_block_delta", "index": 0,
+    out += [event_bytes({"type": "content_block_delta", "index": 0,
                    "delta": {"type": "text_delta", "text": t}}, "content_block_delta") for t in texts]
-    out += [_data({"type": "content_block_stop", "index": 0}, "content_block_stop"),
-            _data({"type": "message_delta", "delta": {"stop_reason": "end_turn"},
+    out += [event_bytes({"type": "content_block_stop", "index": 0}, "content_block_stop"),
+            event_bytes({"type": "message_delta", "delta": {"stop_reason": "end_turn"},
                    "usage": {"output_tokens": output}}, "message_delta"),
-            _data({"type": "message_stop"}, "message_stop")]
+            event_bytes({"type": "message_stop"}, "message_stop")]
     return out

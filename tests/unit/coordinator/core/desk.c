@@ -29,6 +29,8 @@ struct coord_limits desk_limits(void)
         .max_requests = 1000,
         .max_engines = 16,
         .max_receipts = 64,
+        .max_classes = 64,
+        .max_graph_bytes = 1 << 20,
         .session_idle_us = 3600000000u,
         .margin_steps = 4,
         .retry_executed = true,
@@ -112,7 +114,13 @@ uint64_t desk_arrive_as(struct desk *desk,
         .model = str_of(model),
         .route = route,
         .is_stream = true,
+        .opening = desk->opening,
+        .opening_sketch = desk->opening,
+        .hints = {.is_final = desk->is_final, .class_hint = str_of(desk->agent)},
     };
+    struct str result = str_of(desk->result);
+    ev.u.arrived.tools = &result;
+    ev.u.arrived.tool_count = desk->result == NULL ? 0 : 1;
     if (talk != NULL) {
         ev.u.arrived.chain = talk->chain;
         ev.u.arrived.chain_bytes = talk->bytes;
@@ -155,6 +163,25 @@ void desk_done(struct desk *desk, uint64_t req, enum coord_outcome outcome)
                    .prompt_tokens = 100,
                    .cached_tokens = 60,
                    .output_tokens = 7},
+    };
+    desk_event(desk, &ev);
+}
+
+void desk_done_by(struct desk *desk, uint64_t req, const char *tool)
+{
+    struct str name = str_of(tool);
+    struct coord_event ev = {.kind = COORD_EV_STEP_DONE};
+    ev.u.done = (struct coord_step_done){
+        .req = {req},
+        .outcome = COORD_OUTCOME_OK,
+        .http_status = 200,
+        .has_usage = true,
+        .prompt_tokens = 100,
+        .cached_tokens = 60,
+        .output_tokens = 20,
+        .finish = tool == NULL ? COORD_FINISH_STOP : COORD_FINISH_TOOLS,
+        .tools = &name,
+        .tool_count = tool == NULL ? 0 : 1,
     };
     desk_event(desk, &ev);
 }
@@ -214,6 +241,18 @@ uint32_t desk_sent_to(const struct desk *desk)
     assert_non_null(ef);
     assert_null(desk_effect(desk, COORD_EF_SUBMIT, 1));
     return ef->u.submit.engine.v;
+}
+
+void desk_label(const struct desk *desk, char ret[static COORD_LABEL_BYTES])
+{
+    const struct coord_effect *ef = desk_effect(desk, COORD_EF_SUBMIT, 0);
+    assert_non_null(ef);
+    (void)str_copy(ret, COORD_LABEL_BYTES, str_of(ef->u.submit.session));
+}
+
+uint64_t desk_born(const struct desk *desk)
+{
+    return coord_core_counters(desk->core)->sessions_born;
 }
 
 void desk_expect_refused(const struct desk *desk, enum coord_refuse why)

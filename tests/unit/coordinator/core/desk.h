@@ -6,6 +6,7 @@
 
 #include "coordinator/core/core.h"
 #include "coordinator/core/receipts.h"
+#include "coordinator/core/session.h"
 #include "tests/kit/kit.h"
 
 enum { TALK_MAX = 256 };
@@ -29,6 +30,10 @@ struct desk {
     uint64_t now_us;
     uint64_t last_req;
     const char *parent; /* session that starts those of the next arrivals; NULL = none */
+    uint64_t opening;   /* of the next arrivals */
+    const char *result; /* tool whose result the next arrivals end with; NULL = none */
+    const char *agent;  /* class hint of the next arrivals; NULL = none */
+    bool is_final;      /* of the next arrivals */
     enum status st;     /* of the last event */
 };
 
@@ -55,6 +60,8 @@ uint64_t desk_arrive_as(struct desk *desk,
 void desk_start(struct desk *desk, uint64_t req, uint32_t attempt);
 void desk_answer(struct desk *desk, uint64_t req, uint32_t attempt);
 void desk_done(struct desk *desk, uint64_t req, enum coord_outcome outcome);
+/* Ends well, by a call of this tool (NULL: with an answer). */
+void desk_done_by(struct desk *desk, uint64_t req, const char *tool);
 void desk_gone(struct desk *desk, uint64_t req);
 void desk_fail(
     struct desk *desk, uint64_t req, uint32_t attempt, enum coord_fail why, uint16_t http_status);
@@ -67,6 +74,10 @@ const struct coord_effect *
 desk_effect(const struct desk *desk, enum coord_effect_kind kind, uint32_t n);
 /* Engine of the only SUBMIT of the last event; fails the test when there is none. */
 uint32_t desk_sent_to(const struct desk *desk);
+/* Label of the session that the only SUBMIT of the last event is in. */
+void desk_label(const struct desk *desk, char ret[static COORD_LABEL_BYTES]);
+/* Sessions born so far. */
+uint64_t desk_born(const struct desk *desk);
 /* The last event refused for this reason. */
 void desk_expect_refused(const struct desk *desk, enum coord_refuse why);
 /* A whole step: arrives, starts, answers, ends well. Returns the engine. */

@@ -9,6 +9,8 @@ static struct coord_limits limits(void)
 {
     struct coord_limits l = desk_limits();
     l.max_sessions = 5;
+    l.max_workflows = 5;
+    l.max_workflow_bytes = 100000;
     return l;
 }
 
@@ -93,6 +95,11 @@ static void play_arrivals(struct coord_core *core, struct buf *log)
 
 static void play_ends(struct coord_core *core, struct buf *log)
 {
+    static const struct str tools[] = {STR("bash"), STR("\"\\\x01\xff")};
+    static const struct aeg_spec_node_input nodes[] = {
+        {STR("\"a\""), 1, 2, 3, 4, 5},
+        {STR("b"), AEG_SPEC_UNSAID, AEG_SPEC_UNSAID, AEG_SPEC_UNSAID, AEG_SPEC_UNSAID, 1}};
+    static const struct aeg_spec_edge_input edges[] = {{STR("\"a\""), STR("b"), 999999}};
     const struct coord_event events[] = {
         {.kind = COORD_EV_ATTEMPT_FAILED,
          .u.failed =
@@ -110,9 +117,18 @@ static void play_ends(struct coord_core *core, struct buf *log)
                     .prompt_tokens = 1,
                     .cached_tokens = 2,
                     .output_tokens = 3,
-                    .reply_hash = UINT64_MAX}},
+                    .finish = COORD_FINISH_TOOLS,
+                    .tools = tools,
+                    .tool_count = 2}},
         {.kind = COORD_EV_ENGINE_PROBED, .u.engine_probed = {.engine = {1}, .is_up = false}},
         {.kind = COORD_EV_ENGINE_REMOVED, .u.engine_removed = {.engine = {2}}},
+        {.kind = COORD_EV_SESSION_RELEASED, .u.released = {.label = STR("s-\"\n")}},
+        {.kind = COORD_EV_WORKFLOW_DECLARED,
+         .u.workflow = {.tenant = STR("t"), .id = STR("w\"\\"), .spec = {nodes, edges, 2, 1}}},
+        {.kind = COORD_EV_WORKFLOW_DECLARED,
+         .u.workflow = {.id = STR("v"), .spec = {nodes, NULL, 1, 0}}},
+        {.kind = COORD_EV_WORKFLOW_DROPPED,
+         .u.workflow_dropped = {.tenant = STR("t"), .id = STR("w\"\\")}},
     };
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
         play(core, &events[i], 300 + i, log);
@@ -161,7 +177,7 @@ static void log__replayed__gives_the_same_log(void **state)
         events++;
     }
     coord_core_free(core);
-    assert_int_equal(events, 36);
+    assert_int_equal(events, 40);
     assert_int_equal(again.len, log.len);
     assert_memory_equal(again.p, log.p, log.len);
     arena_fini(&arena);

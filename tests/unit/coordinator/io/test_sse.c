@@ -3,6 +3,7 @@
 #include "tests/kit/kit.h"
 
 #include "coordinator/io/sse.h"
+#include "tests/unit/coordinator/io/tools_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,21 @@ static void feed(struct sse_reader *reader, struct str piece)
     free(copy);
 }
 
+/* Tools of the stream that was read last. */
+static char seen_tools[TOOLS_TEXT_BYTES];
+
+/* What the reader has learnt, without its tools, which are in seen_tools. */
+static struct answer_facts finish(struct sse_reader *reader)
+{
+    struct str tools[COORD_TOOLS_MAX];
+    struct answer_facts facts = reader->facts;
+    tools_text(tools, tool_names_list(&facts.tools, tools), seen_tools);
+    answer_facts_fini(&reader->facts);
+    facts.tools = reader->facts.tools;
+    sse_reader_fini(reader);
+    return facts;
+}
+
 /* Cut at a and b (a <= b <= len). */
 static struct answer_facts read_cut(enum coord_route route, struct str stream, size_t a, size_t b)
 {
@@ -27,9 +43,7 @@ static struct answer_facts read_cut(enum coord_route route, struct str stream, s
     feed(&reader, (struct str){stream.p + a, b - a});
     feed(&reader, (struct str){stream.p + b, stream.len - b});
     sse_reader_end(&reader);
-    struct answer_facts facts = reader.facts;
-    sse_reader_fini(&reader);
-    return facts;
+    return finish(&reader);
 }
 
 static bool is_same(const struct answer_facts *a, const struct answer_facts *b)
@@ -38,8 +52,7 @@ static bool is_same(const struct answer_facts *a, const struct answer_facts *b)
            a->cached_tokens == b->cached_tokens && a->output_tokens == b->output_tokens &&
            a->finish == b->finish && a->event_count == b->event_count &&
            a->has_done == b->has_done && a->has_error == b->has_error &&
-           a->has_content == b->has_content && a->error_status == b->error_status &&
-           strcmp(a->tool, b->tool) == 0 && a->reply_hash == b->reply_hash;
+           a->has_content == b->has_content && a->error_status == b->error_status;
 }
 
 /* The facts of a stream, which must be the same cut at every offset, at any two near each other,
@@ -48,10 +61,12 @@ static struct answer_facts read_all_ways(enum coord_route route, const char *tex
 {
     struct str stream = str_of(text);
     struct answer_facts whole = read_cut(route, stream, stream.len, stream.len);
+    char tools[TOOLS_TEXT_BYTES];
+    memcpy(tools, seen_tools, sizeof(tools));
     for (size_t a = 0; a <= stream.len; a++) {
         for (size_t b = a; b <= stream.len && b <= a + 3; b++) {
             struct answer_facts cut = read_cut(route, stream, a, b);
-            if (!is_same(&whole, &cut)) {
+            if (!is_same(&whole, &cut) || strcmp(tools, seen_tools) != 0) {
                 fail_msg("cut at %zu and %zu gives other facts: %s", a, b, text);
             }
         }
@@ -62,8 +77,9 @@ static struct answer_facts read_all_ways(enum coord_route route, const char *tex
         feed(&reader, (struct str){stream.p + i, 1});
     }
     sse_reader_end(&reader);
-    assert_true(is_same(&whole, &reader.facts));
-    sse_reader_fini(&reader);
+    struct answer_facts bytewise = finish(&reader);
+    assert_true(is_same(&whole, &bytewise));
+    assert_string_equal(tools, seen_tools);
     return whole;
 }
 
@@ -104,13 +120,12 @@ static void b021_chat__a_whole_stream__gives_all_facts(void **state)
     struct answer_facts facts = read_all_ways(COORD_ROUTE_CHAT, ROLE_EVENT TEXT_EVENT
                                               ": ping\n\n" STOP_EVENT USAGE_EVENT DONE_EVENT);
     expect_usage(&facts, 100, 64, 7);
-    assert_int_equal(facts.finish, SSE_FINISH_STOP);
+    assert_int_equal(facts.finish, COORD_FINISH_STOP);
     assert_int_equal(facts.event_count, 4);
     assert_true(facts.has_done);
     assert_true(facts.has_content);
     assert_false(facts.has_error);
-    assert_string_equal(facts.tool, "");
-    assert_int_equal(facts.reply_hash, 0);
+    assert_string_equal(seen_tools, "");
 }
 
 static void chat__other_line_ends_and_a_mark__give_the_same(void **state)
@@ -240,7 +255,7 @@ static void chat__null_error__is_none(void **state)
                           "\"finish_reason\": \"length\"}]}\n\n");
     assert_false(facts.has_error);
     assert_true(facts.has_content);
-    assert_int_equal(facts.finish, SSE_FINISH_LENGTH);
+    assert_int_equal(facts.finish, COORD_FINISH_LENGTH);
 }
 
 static void chat__tool_calls__give_the_first_name(void **state)
@@ -262,8 +277,8 @@ static void chat__tool_calls__give_the_first_name(void **state)
                       "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":1,\"function\":{"
                       "\"name\":\"write\"}}]}}]}\n\n"
                       "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n");
-    assert_string_equal(facts.tool, "read");
-    assert_int_equal(facts.finish, SSE_FINISH_TOOLS);
+    assert_string_equal(seen_tools, "read write");
+    assert_int_equal(facts.finish, COORD_FINISH_TOOLS);
     assert_int_equal(facts.event_count, 5);
 }
 
@@ -279,7 +294,8 @@ static void chat__a_tool_name_that_is_too_long__is_cut(void **state)
         "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"%s\"}}]}}]}\n\n",
         name);
     struct answer_facts facts = read_all_ways(COORD_ROUTE_CHAT, text);
-    assert_int_equal(strlen(facts.tool), SSE_TOOL_NAME_BYTES - 1);
+    assert_int_equal(strlen(seen_tools), COORD_TOOL_BYTES);
+    assert_false(facts.has_error);
 }
 
 static void b067__several_choices__do_not_confuse(void **state)
@@ -293,7 +309,7 @@ static void b067__several_choices__do_not_confuse(void **state)
         "\"a\"},\"finish_reason\":\"stop\"}]}\n\n"
         "data: {\"choices\":[{\"index\":2,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n"
         "data: {\"choices\":[{\"index\":1,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n");
-    assert_int_equal(facts.finish, SSE_FINISH_TOOLS);
+    assert_int_equal(facts.finish, COORD_FINISH_TOOLS);
     assert_int_equal(facts.event_count, 3);
 }
 
@@ -354,7 +370,7 @@ static void completions__text_events__are_read(void **state)
         "{\"choices\":[{\"index\":0,\"text\":\"\",\"finish_reason\":\"length\"}]}\n\n" USAGE_EVENT
             DONE_EVENT);
     expect_usage(&facts, 100, 64, 7);
-    assert_int_equal(facts.finish, SSE_FINISH_LENGTH);
+    assert_int_equal(facts.finish, COORD_FINISH_LENGTH);
 }
 
 #define RESPONSE_TAIL                                                                            \
@@ -377,8 +393,8 @@ static void b007_responses__completed__is_done_without_a_marker(void **state)
         "event: response.completed\ndata: "
         "{\"type\":\"response.completed\",\"response\":{\"error\":null," RESPONSE_TAIL "}}\n\n");
     expect_usage(&facts, 200, 128, 9);
-    assert_int_equal(facts.finish, SSE_FINISH_TOOLS);
-    assert_string_equal(facts.tool, "shell");
+    assert_int_equal(facts.finish, COORD_FINISH_TOOLS);
+    assert_string_equal(seen_tools, "shell");
     assert_true(facts.has_done);
     assert_true(facts.has_content);
     assert_false(facts.has_error);
@@ -396,7 +412,7 @@ static void responses__without_event_lines__are_read_by_type(void **state)
         "\"first\"}}\n\n"
         "data: {\"response\":{" RESPONSE_TAIL "},\"type\":\"response.completed\"}\n\n");
     expect_usage(&facts, 200, 128, 9);
-    assert_string_equal(facts.tool, "first");
+    assert_string_equal(seen_tools, "first shell");
     assert_true(facts.has_done);
 }
 
@@ -409,7 +425,7 @@ static void responses__incomplete__has_its_reason(void **state)
                                "\"reason\":\"max_output_tokens\"},\"usage\":{\"input_tokens\":1,"
                                "\"output_tokens\":2}}}\n\n");
     expect_usage(&facts, 1, 0, 2);
-    assert_int_equal(facts.finish, SSE_FINISH_LENGTH);
+    assert_int_equal(facts.finish, COORD_FINISH_LENGTH);
     assert_true(facts.has_done);
 }
 
@@ -440,8 +456,8 @@ static void messages__a_whole_stream__sums_the_prompt(void **state)
         "55}}\n\n"
         "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n");
     expect_usage(&facts, 330, 300, 55);
-    assert_int_equal(facts.finish, SSE_FINISH_TOOLS);
-    assert_string_equal(facts.tool, "Bash");
+    assert_int_equal(facts.finish, COORD_FINISH_TOOLS);
+    assert_string_equal(seen_tools, "Bash");
     assert_true(facts.has_done);
     assert_int_equal(facts.event_count, 8);
 }
@@ -458,7 +474,7 @@ static void messages__usage_only_at_the_end__is_taken(void **state)
                               ",\"usage\":{\"input_tokens\":12,\"output_tokens\":3}}\n\n"
                               "data: {\"type\":\"message_stop\"}\n\n");
     expect_usage(&facts, 12, 0, 3);
-    assert_int_equal(facts.finish, SSE_FINISH_STOP);
+    assert_int_equal(facts.finish, COORD_FINISH_STOP);
 }
 
 static void messages__cut_before_the_end__has_no_usage(void **state)
@@ -524,9 +540,9 @@ static void reader__an_event_over_the_limit__is_skipped_and_the_next_one_read(vo
         assert_int_equal(reader.skipped_count, 1);
         assert_int_equal(reader.facts.event_count, 2);
         assert_true(reader.facts.has_done);
-        assert_string_equal(reader.facts.tool, "f");
         assert_int_equal(reader.partial.cap, 0);
-        sse_reader_fini(&reader);
+        (void)finish(&reader);
+        assert_string_equal(seen_tools, "f");
     }
     free(stream);
 }
@@ -595,14 +611,14 @@ static void reader__events_that_nearly_match_the_last__are_not_taken_for_it(void
                        texts[i]);
         struct answer_facts facts = read_all_ways(COORD_ROUTE_CHAT, text);
         assert_int_equal(facts.event_count, 3);
-        assert_int_equal(facts.finish, i == 0 ? SSE_FINISH_STOP : SSE_FINISH_NONE);
+        assert_int_equal(facts.finish, i == 0 ? COORD_FINISH_STOP : COORD_FINISH_NONE);
         assert_int_equal(facts.has_error, false);
     }
     struct answer_facts facts = read_all_ways(
         COORD_ROUTE_CHAT, PLAIN_EVENT
         "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word\"},"
         "\"finish_reason\":\"length\"}]}\n\n");
-    assert_int_equal(facts.finish, SSE_FINISH_LENGTH);
+    assert_int_equal(facts.finish, COORD_FINISH_LENGTH);
 }
 
 static void reader__end_without_a_stream__is_empty(void **state)
