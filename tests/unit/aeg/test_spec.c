@@ -287,7 +287,7 @@ static void spec__three_thirds__are_a_choice(void **state)
 
 /* A random graph, edges mostly forward. */
 struct thicket {
-    char names[AEG_SPEC_NODES][8];
+    char names[AEG_SPEC_NODES][16];
     struct aeg_spec_node_input nodes[AEG_SPEC_NODES];
     struct aeg_spec_edge_input edges[AEG_SPEC_EDGES];
     struct aeg_spec_input input;
