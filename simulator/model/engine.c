@@ -5,8 +5,6 @@
 #include "simulator/model/evict.h"
 #include "simulator/model/plan.h"
 
-#include <math.h>
-
 void sim_engine_opts_init(struct sim_engine_opts *opts, const struct sim_profile *profile)
 {
     *opts = (struct sim_engine_opts){
@@ -40,8 +38,14 @@ sim_engine_new(struct sim_engine **ret, const struct mem *mem, const struct sim_
     engine->events = mem_calloc(mem, engine->event_cap, sizeof(*engine->events));
     enum status st = engine->events == NULL ? ST_NOMEM : ST_OK;
     if (st == ST_OK) {
-        const struct sim_evict *evict = opts->evict != NULL ? opts->evict : sim_evict_default();
-        st = sim_kv_new(&engine->kv, mem, profile->kv_tokens / opts->block_tokens, evict);
+        double size = (double)opts->block_tokens;
+        const struct sim_kv_opts kv_opts = {
+            .block_count = profile->kv_tokens / opts->block_tokens,
+            .evict = opts->evict != NULL ? opts->evict : sim_evict_default(),
+            .block_s = profile->b_s_per_token * size,
+            .depth_s = profile->d_s_per_pair * size * size,
+        };
+        st = sim_kv_new(&engine->kv, mem, &kv_opts);
     }
     if (st != ST_OK) {
         sim_engine_free(engine);
@@ -82,6 +86,7 @@ enum status sim_engine_submit(struct sim_engine *engine,
                               const struct sim_request_spec *spec,
                               struct sim_request_id *ret)
 {
+    ASSERT(!engine->is_iterating || engine->iterations == 1);
     if (spec->prompt_tokens == 0 || spec->output_tokens == 0) {
         return ST_INVAL;
     }
@@ -131,6 +136,7 @@ static void remove_request(struct sim_engine *engine, struct request *req)
 
 bool sim_engine_abort(struct sim_engine *engine, struct sim_request_id id)
 {
+    ASSERT(!engine->is_iterating || engine->iterations == 1);
     const uint64_t *at = map_get(&engine->by_id, id.v);
     if (at == NULL) {
         return false;
@@ -149,25 +155,26 @@ enum status sim_engine_begin(struct sim_engine *engine, uint64_t *ret_duration_u
     engine->event_count = 0;
     sim_engine_plan(engine);
     ASSERT(engine->batch.decode_requests > 0 || engine->batch.prefill_tokens > 0);
-    double us = ceil(sim_profile_iteration_s(&engine->opts.profile, &engine->batch) * 1e6);
-    *ret_duration_us = us < 1.0 ? 1 : (uint64_t)us;
+    engine->duration_us = sim_engine_iteration_us(engine, &engine->batch);
+    engine->counted_us = engine->duration_us;
+    engine->begun_at_us = engine->now_us;
+    engine->iterations = 1;
+    engine->is_merging = false;
     engine->is_iterating = true;
     engine->counters.iteration_count++;
-    engine->counters.busy_us += *ret_duration_us;
+    engine->counters.busy_us += engine->duration_us;
+    *ret_duration_us = engine->duration_us;
     return ST_OK;
 }
 
 /* Blocks that are now full can be hit. */
 static void store_full(struct sim_engine *engine, struct request *req)
 {
-    uint32_t full = req->computed_tokens / engine->opts.block_tokens;
-    full = full < req->spec.block_hash_count ? full : req->spec.block_hash_count;
-    if (!engine->opts.has_prefix_cache) {
-        return;
-    }
+    uint32_t full = request_full_blocks(engine, req);
     for (; req->stored_blocks < full; req->stored_blocks++) {
         uint32_t i = req->stored_blocks;
-        sim_kv_store(engine->kv, req->blocks[i], req->spec.block_hashes[i]);
+        uint32_t parent = i == 0 ? SIM_BLOCK_NONE : req->blocks[i - 1];
+        sim_kv_store(engine->kv, req->blocks[i], req->spec.block_hashes[i], parent);
     }
 }
 
@@ -184,7 +191,9 @@ static void complete(struct sim_engine *engine, struct request *req)
     }
     req->generated_tokens++;
     engine->counters.generated_tokens++;
-    sim_engine_emit(engine, SIM_EVENT_TOKEN, req);
+    if (!engine->is_merging || req->generated_tokens == 1) {
+        sim_engine_emit(engine, SIM_EVENT_TOKEN, req);
+    }
     if (req->generated_tokens == req->spec.output_tokens) {
         sim_engine_emit(engine, SIM_EVENT_FINISHED, req);
         engine->counters.finished_count++;
@@ -195,7 +204,9 @@ static void complete(struct sim_engine *engine, struct request *req)
 const struct sim_event *sim_engine_end(struct sim_engine *engine, size_t *ret_count)
 {
     ASSERT(engine->is_iterating);
+    sim_engine_settle_run(engine);
     engine->is_iterating = false;
+    sim_engine_set_now(engine, engine->begun_at_us + engine->duration_us);
     struct list *link = engine->running.next;
     while (link != &engine->running) {
         struct request *req = request_of(link);
@@ -206,6 +217,19 @@ const struct sim_event *sim_engine_end(struct sim_engine *engine, size_t *ret_co
     }
     *ret_count = engine->event_count;
     return engine->events;
+}
+
+void sim_engine_set_now(struct sim_engine *engine, uint64_t now_us)
+{
+    if (now_us > engine->now_us) {
+        engine->now_us = now_us;
+        sim_kv_set_now(engine->kv, now_us);
+    }
+}
+
+void sim_engine_hint(struct sim_engine *engine, uint64_t chain, const struct sim_chain_hint *hint)
+{
+    sim_kv_hint(engine->kv, chain, hint);
 }
 
 bool sim_engine_is_iterating(const struct sim_engine *engine)

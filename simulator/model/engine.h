@@ -5,9 +5,10 @@
  *
  * PURE. THREAD: one owner. LIMITS: max_running, queue_max, KV blocks.
  *
- * Use: submit and abort at any time; when idle or after an end, begin starts an iteration and says
- * how long it takes; that much later end says what came out. Each request that was accepted ends
- * exactly once: by SIM_EVENT_FINISHED or by a sim_engine_abort that returns true. */
+ * Use: submit and abort at any time; when idle or after an end, begin (or begin_run) starts an
+ * iteration and says how long it takes; that much later end says what came out. Each request that
+ * was accepted ends exactly once: by SIM_EVENT_FINISHED or by a sim_engine_abort that returns true.
+ */
 #ifndef SIMULATOR_MODEL_ENGINE_H
 #define SIMULATOR_MODEL_ENGINE_H
 
@@ -23,21 +24,44 @@ MUST_CHECK enum status
 sim_engine_new(struct sim_engine **ret, const struct mem *mem, const struct sim_engine_opts *opts);
 void sim_engine_free(struct sim_engine *engine);
 
-/* Queues a request. ST_TOOBIG: it could never fit into the KV memory. ST_FULL: queue_max waiting.
- * ST_INVAL: a length is 0. ST_NOMEM. */
+/* Queues a request, outside of runs (cut_run). ST_TOOBIG: it could never fit into the KV memory.
+ * ST_FULL: queue_max waiting. ST_INVAL: a length is 0. ST_NOMEM. */
 MUST_CHECK enum status sim_engine_submit(struct sim_engine *engine,
                                          const struct sim_request_spec *spec,
                                          struct sim_request_id *ret);
 
-/* Ends a request, its blocks are free at once; false when it has ended before. */
+/* Ends a request outside of runs (cut_run), its blocks are free at once; false when it has ended
+ * before. */
 bool sim_engine_abort(struct sim_engine *engine, struct sim_request_id id);
 
 /* Plans an iteration and says how long it takes (>= 1). ST_AGAIN: nothing to do. Not between begin
  * and end. O(running + admitted blocks). */
 MUST_CHECK enum status sim_engine_begin(struct sim_engine *engine, uint64_t *ret_duration_us);
 
-/* Completes the iteration that begin planned; *ret_count events, valid until the next begin. */
+/* Like begin, for owners who do not need every token: when the iteration only decodes, it goes on
+ * into the next ones while those would do the same in the same blocks, until one in which a request
+ * ends or fills a block, or whose end reaches max_us (UINT64_MAX = no limit). Then one end follows
+ * for all of them: state and times are those of single iterations, but of the tokens only first
+ * ones are reported. Counters and requests lag behind meanwhile, KV blocks do not. ST_AGAIN:
+ * nothing to do. O(running + iterations), the latter with a small constant. */
+MUST_CHECK enum status
+sim_engine_begin_run(struct sim_engine *engine, uint64_t max_us, uint64_t *ret_duration_us);
+
+/* Must precede a submit or an abort while a run is under way: ends it with the iteration that is
+ * being computed elapsed_us after its begin. Gives the duration of what is left, counted from the
+ * begin too; never less than elapsed_us unless that is past the end. */
+uint64_t sim_engine_cut_run(struct sim_engine *engine, uint64_t elapsed_us);
+
+/* Completes what begin planned; *ret_count events, valid until the next begin. */
 const struct sim_event *sim_engine_end(struct sim_engine *engine, size_t *ret_count);
+
+/* Tells the time (it never goes back); what the engine does moves it by the duration of iterations.
+ * Only eviction policies look at it. */
+void sim_engine_set_now(struct sim_engine *engine, uint64_t now_us);
+
+/* What its owner knows about a chain whose requests have ended; forgotten when the chain runs again
+ * or has lost its last block. */
+void sim_engine_hint(struct sim_engine *engine, uint64_t chain, const struct sim_chain_hint *hint);
 
 bool sim_engine_is_iterating(const struct sim_engine *engine);
 uint32_t sim_engine_running(const struct sim_engine *engine);

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simulator/model/engine_state.h"
 
+#include <math.h>
+
+uint64_t sim_engine_iteration_us(const struct sim_engine *engine, const struct sim_batch *batch)
+{
+    double us = ceil(sim_profile_iteration_s(&engine->opts.profile, batch) * 1e6);
+    return us < 1.0 ? 1 : (uint64_t)us;
+}
+
 void sim_engine_emit(struct sim_engine *engine, enum sim_event_kind kind, const struct request *req)
 {
     ASSERT(engine->event_count < engine->event_cap);
@@ -13,9 +21,29 @@ void sim_engine_emit(struct sim_engine *engine, enum sim_event_kind kind, const 
     };
 }
 
+void sim_engine_settle_run(struct sim_engine *engine)
+{
+    uint64_t passed = engine->iterations - 1;
+    if (passed == 0) {
+        return;
+    }
+    LIST_FOR_EACH(link, &engine->running)
+    {
+        struct request *req = request_of(link);
+        req->computed_tokens += (uint32_t)passed;
+        req->generated_tokens += (uint32_t)passed;
+    }
+    engine->batch.decode_tokens += passed * engine->batch.decode_requests;
+    engine->counters.generated_tokens += passed * engine->batch.decode_requests;
+    engine->counters.iteration_count += passed;
+    engine->counters.busy_us += engine->duration_us - engine->counted_us;
+    engine->counted_us = engine->duration_us;
+    engine->iterations = 1;
+}
+
 void sim_engine_drop_blocks(struct sim_engine *engine, struct request *req)
 {
-    sim_kv_release(engine->kv, req->blocks, req->block_count);
+    sim_kv_release(engine->kv, req->blocks, req->block_count, req->spec.chain);
     req->block_count = 0;
     req->stored_blocks = 0;
 }

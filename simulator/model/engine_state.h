@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What engine.c and plan.c share; nobody else includes it.
+/* What engine.c, run.c and plan.c share; nobody else includes it.
  * PURE. */
 #ifndef SIMULATOR_MODEL_ENGINE_STATE_H
 #define SIMULATOR_MODEL_ENGINE_STATE_H
@@ -26,6 +26,14 @@ struct request {
     uint32_t blocks[]; /* [block_cap] */
 };
 
+/* Why the head of the queue was not admitted: unless blocks have come back or its next block can be
+ * hit, it would not be admitted now. */
+struct refusal {
+    struct sim_request_id id;
+    uint64_t unused_count; /* of the KV memory */
+    uint64_t missing_hash; /* 0 = all that can be hit was */
+};
+
 struct sim_engine {
     const struct mem *mem;
     struct sim_engine_opts opts;
@@ -34,6 +42,7 @@ struct sim_engine {
     struct list running; /* by arrival */
     uint32_t waiting_count;
     uint32_t running_count;
+    struct refusal refusal; /* the last one */
     struct map by_id;
     uint64_t last_id;
     struct sim_event *events; /* [event_cap] */
@@ -41,6 +50,12 @@ struct sim_engine {
     size_t event_cap;
     struct sim_batch batch;
     bool is_iterating;
+    bool is_merging;      /* of the tokens only first ones are reported */
+    uint64_t iterations;  /* from batch on, that the next end completes */
+    uint64_t now_us;      /* of eviction policies */
+    uint64_t begun_at_us; /* on that clock */
+    uint64_t duration_us; /* from begin to end */
+    uint64_t counted_us;  /* of it, in counters.busy_us */
     struct sim_engine_counters counters;
 };
 
@@ -55,10 +70,25 @@ static inline uint32_t request_known(const struct request *req)
     return req->spec.prompt_tokens + req->generated_tokens;
 }
 
+/* Leading blocks whose tokens are all computed and that can be hit. */
+static inline uint32_t request_full_blocks(const struct sim_engine *engine,
+                                           const struct request *req)
+{
+    uint32_t full = req->computed_tokens / engine->opts.block_tokens;
+    full = full < req->spec.block_hash_count ? full : req->spec.block_hash_count;
+    return engine->opts.has_prefix_cache ? full : 0;
+}
+
+/* How long one iteration with this batch takes, >= 1. */
+uint64_t sim_engine_iteration_us(const struct sim_engine *engine, const struct sim_batch *batch);
+
 /* Adds an event; there is always room (sim_engine_new sizes the array for it). */
 void sim_engine_emit(struct sim_engine *engine,
                      enum sim_event_kind kind,
                      const struct request *req);
+
+/* Does all iterations of a run but the last, which is under way from then on. */
+void sim_engine_settle_run(struct sim_engine *engine);
 
 /* Gives all blocks back. */
 void sim_engine_drop_blocks(struct sim_engine *engine, struct request *req);

@@ -23,20 +23,25 @@ struct sim_engine_opts {
     uint32_t queue_max;        /* waiting requests; with preempted ones up to max_running more */
     uint32_t watermark_blocks; /* kept free when a request is admitted beside others */
     bool has_prefix_cache;
+    bool keeps_all; /* a bound: a request's given_tokens, and after a preemption all that it had
+                       computed, are there for free; they take their blocks as ever */
 };
 
 struct sim_request_spec {
     void *owner;                  /* handed back in events; never looked at */
+    uint64_t chain;               /* whose blocks they are when it has ended (evict.h), e.g. a
+                                     session; 0 = all that say 0 together */
     const uint64_t *block_hashes; /* [block_hash_count] chain over prompt and output, none 0;
                                      borrowed until the request has ended */
     uint32_t block_hash_count;    /* full blocks the hashes cover; later ones are never cached */
     uint32_t prompt_tokens;       /* >= 1 */
     uint32_t output_tokens;       /* >= 1, the number that will be generated */
+    uint32_t given_tokens;        /* of the prompt, with opts.keeps_all */
 };
 
 enum sim_event_kind {
     SIM_EVENT_PREEMPTED, /* lost its blocks; will be recomputed */
-    SIM_EVENT_TOKEN,     /* output token token_idx (0 = the first) */
+    SIM_EVENT_TOKEN,     /* output token token_idx (0 = the first); in runs only 0 */
     SIM_EVENT_FINISHED,  /* follows the last token in the same iteration; the request is gone */
 };
 

@@ -10,18 +10,16 @@
 #ifndef SIMULATOR_MODEL_KV_H
 #define SIMULATOR_MODEL_KV_H
 
-#include "common/base/str.h"
+#include "simulator/model/evict.h"
 
 struct sim_kv;
 
-/* Which unreferenced block gives way when room is needed; the policies are in evict.h. */
-struct sim_evict {
-    const char *name;
-    /* The unreferenced block to hand out next; there is at least one. */
-    uint32_t (*pick)(const struct sim_kv *kv);
+struct sim_kv_opts {
+    const struct sim_evict *evict;
+    uint32_t block_count;
+    double block_s; /* as in struct sim_evict_memory */
+    double depth_s;
 };
-
-#define SIM_BLOCK_NONE UINT32_MAX
 
 enum { SIM_KV_BLOCKS_MAX = 1 << 28 };
 
@@ -30,20 +28,19 @@ struct sim_kv_counts {
     uint32_t used_blocks;
     uint32_t cached_blocks;
     uint32_t free_blocks;
+    uint64_t unused_count;   /* blocks whose last reference went */
     uint64_t evicted_count;  /* cached blocks that lost their content to make room */
     uint64_t unstored_count; /* full blocks that stayed without hash for want of memory */
 };
 
 /* An empty KV memory. ST_INVAL (block_count 0 or over SIM_KV_BLOCKS_MAX), ST_NOMEM. */
-MUST_CHECK enum status sim_kv_new(struct sim_kv **ret,
-                                  const struct mem *mem,
-                                  uint32_t block_count,
-                                  const struct sim_evict *evict);
+MUST_CHECK enum status
+sim_kv_new(struct sim_kv **ret, const struct mem *mem, const struct sim_kv_opts *opts);
 void sim_kv_free(struct sim_kv *kv);
 
-/* How many leading hashes of hashes[n] are in the index; *ret_idle (may be NULL) is how many of
- * those blocks nobody references, i.e. what a take would remove from the room left. Changes
- * nothing. O(n). */
+/* How many leading hashes of hashes[n], a chain, are in the index; *ret_idle (may be NULL) is how
+ * many of those blocks nobody references, i.e. what a take would remove from the room left. Changes
+ * nothing. O(n), without ret_idle O(log n). */
 uint32_t
 sim_kv_match(const struct sim_kv *kv, const uint64_t *hashes, uint32_t n, uint32_t *ret_idle);
 
@@ -51,32 +48,34 @@ sim_kv_match(const struct sim_kv *kv, const uint64_t *hashes, uint32_t n, uint32
 void sim_kv_take(struct sim_kv *kv, const uint64_t *hashes, uint32_t n, uint32_t *ret_blocks);
 
 /* Hands out n blocks with one reference and no hash, evicting cached ones when no free one is left.
- * ST_FULL: fewer than n are unreferenced; nothing changed. ret_blocks [n]. */
+ * ST_FULL: fewer than n are unreferenced; nothing changed. ret_blocks [n]. O(n), and with a policy
+ * that has scores O(chains) for each chain that gives way. */
 MUST_CHECK enum status sim_kv_alloc(struct sim_kv *kv, uint32_t n, uint32_t *ret_blocks);
 
 /* The used block is full and computed: it can be hit under this hash (not 0) from now on. Several
- * blocks may carry one hash (two requests that computed the same prefix side by side). */
-void sim_kv_store(struct sim_kv *kv, uint32_t block, uint64_t hash);
+ * blocks may carry one hash (two requests that computed the same prefix side by side). parent is
+ * the block before it of the same request, SIM_BLOCK_NONE for the first one: where that has no
+ * hash, this one gets none either. */
+void sim_kv_store(struct sim_kv *kv, uint32_t block, uint64_t hash, uint32_t parent);
 
 /* Drops one reference of each of blocks[n], the last one first, so that room is made from the tail
- * of a chain and a prefix outlives what depends on it. Blocks without hash are handed out before
- * any other. */
-void sim_kv_release(struct sim_kv *kv, const uint32_t *blocks, uint32_t n);
+ * of a chain and a prefix outlives what depends on it. Those that nobody references any more belong
+ * to this chain until they are taken again. Blocks without hash are handed out before any other. */
+void sim_kv_release(struct sim_kv *kv, const uint32_t *blocks, uint32_t n, uint64_t chain);
+
+/* For idle times; it never goes back. */
+void sim_kv_set_now(struct sim_kv *kv, uint64_t now_us);
+
+/* As sim_engine_hint. */
+void sim_kv_hint(struct sim_kv *kv, uint64_t chain, const struct sim_chain_hint *hint);
 
 /* Forgets the content of every cached block; used ones keep theirs. */
 void sim_kv_reset(struct sim_kv *kv);
 
 struct sim_kv_counts sim_kv_counts(const struct sim_kv *kv);
 
-/* Unreferenced blocks in the order in which their last reference went, those without hash first:
- * SIM_BLOCK_NONE after the last one. For eviction policies. */
-uint32_t sim_kv_idle_first(const struct sim_kv *kv);
-uint32_t sim_kv_idle_next(const struct sim_kv *kv, uint32_t block);
-/* 0 = no content. */
-uint64_t sim_kv_block_hash(const struct sim_kv *kv, uint32_t block);
-
-/* Walks everything; false when an invariant is broken. O(block_count). For tests and debug builds.
- */
+/* Walks everything; false when an invariant is broken, also when a block that depends on another
+ * has outlived it. O(block_count). For tests and debug builds. */
 bool sim_kv_check(const struct sim_kv *kv);
 
 #endif

@@ -73,31 +73,71 @@ static void plan_running(struct sim_engine *engine, bool decodes, uint32_t *budg
     }
 }
 
+static bool is_refused_still(const struct sim_engine *engine, const struct request *req)
+{
+    const struct refusal *last = &engine->refusal;
+    return last->id.v == req->id.v &&
+           last->unused_count == sim_kv_counts(engine->kv).unused_count &&
+           (last->missing_hash == 0 || sim_kv_match(engine->kv, &last->missing_hash, 1, NULL) == 0);
+}
+
+/* Blocks that a waiting request can take from the prefix cache; false when there is no room for the
+ * rest of what it has to compute. */
+static bool fits(struct sim_engine *engine, const struct request *req, uint32_t *ret_hit)
+{
+    uint32_t known = request_known(req);
+    uint32_t most = 0;
+    uint32_t hit = 0;
+    if (is_refused_still(engine, req)) {
+        return false;
+    }
+    if (engine->opts.has_prefix_cache) {
+        /* The last token is always computed: its output is what the next one is sampled from. */
+        most = (known - 1) / engine->opts.block_tokens;
+        most = most < req->spec.block_hash_count ? most : req->spec.block_hash_count;
+        hit = sim_kv_match(engine->kv, req->spec.block_hashes, most, NULL);
+    }
+    struct sim_kv_counts kv = sim_kv_counts(engine->kv);
+    uint64_t room = (uint64_t)kv.free_blocks + kv.cached_blocks;
+    uint64_t need = blocks_for(engine, known) - hit;
+    if (engine->running_count > 0) {
+        need += engine->opts.watermark_blocks;
+    }
+    if (need + hit > room) { /* close: how many of those it takes are room now? */
+        uint32_t idle_hit = 0;
+        (void)sim_kv_match(engine->kv, req->spec.block_hashes, hit, &idle_hit);
+        room -= idle_hit;
+    }
+    if (need > room) {
+        engine->refusal = (struct refusal){
+            .id = req->id,
+            .unused_count = kv.unused_count,
+            .missing_hash = hit < most ? req->spec.block_hashes[hit] : 0,
+        };
+        return false;
+    }
+    *ret_hit = hit;
+    return true;
+}
+
 /* Moves the first waiting request into the batch; false when it does not fit. */
 static bool admit(struct sim_engine *engine, struct request *req, uint32_t *budget)
 {
     uint32_t known = request_known(req);
     uint32_t hit = 0;
-    uint32_t idle_hit = 0;
-    if (engine->opts.has_prefix_cache) {
-        /* The last token is always computed: its output is what the next one is sampled from. */
-        uint32_t most = (known - 1) / engine->opts.block_tokens;
-        most = most < req->spec.block_hash_count ? most : req->spec.block_hash_count;
-        hit = sim_kv_match(engine->kv, req->spec.block_hashes, most, &idle_hit);
-    }
-    struct sim_kv_counts kv = sim_kv_counts(engine->kv);
-    uint64_t room = (uint64_t)kv.free_blocks + kv.cached_blocks - idle_hit;
-    uint64_t need = blocks_for(engine, known) - hit;
-    if (engine->running_count > 0) {
-        need += engine->opts.watermark_blocks;
-    }
-    if (need > room) {
+    if (!fits(engine, req, &hit)) {
         return false;
     }
     sim_kv_take(engine->kv, req->spec.block_hashes, hit, req->blocks);
     req->block_count = hit;
     req->stored_blocks = hit;
     req->computed_tokens = hit * engine->opts.block_tokens;
+    if (engine->opts.keeps_all) {
+        uint32_t kept =
+            req->lost_tokens > req->spec.given_tokens ? req->lost_tokens : req->spec.given_tokens;
+        kept = kept < known ? kept : known - 1;
+        req->computed_tokens = kept > req->computed_tokens ? kept : req->computed_tokens;
+    }
     if (!req->was_admitted) {
         req->was_admitted = true;
         req->cached_tokens = req->computed_tokens;

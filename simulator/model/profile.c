@@ -52,6 +52,24 @@ static const struct sim_profile profiles[] = {
         .budget_tokens = 2048,
         .context_tokens = 131072,
     },
+    {
+        /* Qwen3-Coder-30B-A3B bf16: 30.5e9 weights of which 3.3e9 work for a token, 48 layers, 32
+         * heads and 4 KV heads of 128. H200 SXM: 989e12 FLOP/s dense bf16 of which half is reached,
+         * 4.8e12 B/s of which 0.7. */
+        .name = "h200-qwen3-coder-30b",
+        .text = "Qwen3-Coder-30B-A3B bf16 on one H200 141 GB (derived, not measured)",
+        .a_s = 2e-3,                 /* assumed */
+        .b_s_per_token = 13.3e-6,    /* 2 * 3.3e9 / (989e12 * 0.5) */
+        .d_s_per_pair = 1.59e-9,     /* 4 * 48 * 32 * 128 / (989e12 * 0.5) */
+        .f_s = 20.2e-3,              /* a + 61e9 / (4.8e12 * 0.7): all experts */
+        .g_s_per_request = 10e-6,    /* assumed: sampling and bookkeeping */
+        .h_s_per_token = 29.3e-9,    /* 98304 / (4.8e12 * 0.7) */
+        .kv_bytes_per_token = 98304, /* 2 * 48 * 4 * 128 * 2 */
+        .kv_tokens = 630000,         /* (0.9 * 141e9 - 61e9 - 4e9) / 98304 */
+        .max_running = 256,
+        .budget_tokens = 2048,
+        .context_tokens = 262144,
+    },
 };
 
 void sim_batch_add_chunk(struct sim_batch *batch, uint32_t u, uint32_t c)

@@ -276,6 +276,33 @@ static void engine__cache_is_off__nothing_is_hit(void **state)
     sim_engine_free(f.engine);
 }
 
+/* 100 tokens of which 70 are given take the time of 30; with everything given the last one is
+ * computed. Without keeps_all nothing is given. */
+static void engine__keeps_all__given_tokens_are_not_computed(void **state)
+{
+    (void)state;
+    const uint32_t given[3] = {70, 100, 70};
+    const uint32_t computed[3] = {30, 1, 64};
+    for (int i = 0; i < 3; i++) {
+        struct fixture f;
+        struct sim_request_id id;
+        setup(&f, 64);
+        f.opts.keeps_all = i < 2;
+        start(&f);
+        const struct sim_request_spec spec = {.block_hashes = f.one,
+                                              .block_hash_count = HASHES,
+                                              .prompt_tokens = 100,
+                                              .output_tokens = 1,
+                                              .given_tokens = given[i]};
+        assert_status(sim_engine_submit(f.engine, &spec, &id), ST_OK);
+        (void)begin(&f);
+        assert_int_equal(sim_engine_batch(f.engine)->prefill_tokens, computed[i]);
+        assert_int_equal(sim_engine_counters(f.engine)->hit_tokens, i < 2 ? 100 - computed[i] : 0);
+        assert_int_equal(sim_engine_kv(f.engine).used_blocks, i < 2 ? 7 : 4);
+        sim_engine_free(f.engine);
+    }
+}
+
 static void engine__first_in_the_queue_does_not_fit__later_ones_wait_too(void **state)
 {
     (void)state;
@@ -490,6 +517,7 @@ int main(void)
         cmocka_unit_test(engine__shared_prefix__is_hit_up_to_the_fork),
         cmocka_unit_test(engine__equal_prompts_in_one_iteration__do_not_hit_each_other),
         cmocka_unit_test(engine__cache_is_off__nothing_is_hit),
+        cmocka_unit_test(engine__keeps_all__given_tokens_are_not_computed),
         cmocka_unit_test(engine__first_in_the_queue_does_not_fit__later_ones_wait_too),
         cmocka_unit_test(engine__watermark__keeps_blocks_free_beside_others_only),
         cmocka_unit_test(engine__blocks_run_out__the_latest_arrival_is_recomputed),

@@ -72,7 +72,7 @@ static void profiles__each__is_named_once_and_usable(void **state)
         assert_true(profile->kv_tokens >= profile->context_tokens);
         assert_true(profile->budget_tokens >= profile->max_running);
     }
-    assert_int_equal(count, 3);
+    assert_int_equal(count, 4);
     assert_string_equal(sim_profile_at(0)->name, "default");
     assert_null(sim_profile_find(STR("h100")));
 }
@@ -104,6 +104,31 @@ static void profile__a100x4_llama3_70b__follows_from_the_data_sheet(void **state
     assert_int_equal(p->kv_bytes_per_token, 2 * 80 * 8 * 128 * 2);
 }
 
+static void profile__h200_qwen3_coder_30b__follows_from_the_data_sheet(void **state)
+{
+    (void)state;
+    const struct sim_profile *p = sim_profile_find(STR("h200-qwen3-coder-30b"));
+    assert_non_null(p);
+    assert_close(p->b_s_per_token, 2 * 3.3e9 / (989e12 * 0.5), 0.05e-6);
+    assert_close(p->d_s_per_pair, 4.0 * 48 * 32 * 128 / (989e12 * 0.5), 0.005e-9);
+    assert_close(p->f_s, p->a_s + 61e9 / (4.8e12 * 0.7), 0.05e-3);
+    assert_close(p->h_s_per_token, 98304 / (4.8e12 * 0.7), 0.05e-9);
+    assert_close(p->kv_tokens, (0.9 * 141e9 - 61e9 - 4e9) / 98304, 500);
+    assert_int_equal(p->kv_bytes_per_token, 2 * 48 * 4 * 128 * 2);
+}
+
+/* Step time: 4 ms + max(24.7 ms, 0.226 ms n) + 57.5 ns C + 4.2 ns sum u (c + u/2). */
+static void profile__a100x4_llama3_70b__has_the_known_step_times(void **state)
+{
+    (void)state;
+    const struct sim_profile *p = sim_profile_find(STR("a100x4-llama3-70b"));
+    struct sim_batch batch = {.decode_requests = 12, .decode_tokens = 400000};
+    assert_close(sim_profile_iteration_s(p, &batch), 0.0517, 1e-9);
+    sim_batch_add_chunk(&batch, 2036, 10000);
+    assert_close(sim_profile_iteration_s(p, &batch),
+                 4e-3 + 0.226e-3 * 2048 + 57.5e-9 * 400000 + 4.2e-9 * 2036 * 11018, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -115,6 +140,8 @@ int main(void)
         cmocka_unit_test(profiles__each__is_named_once_and_usable),
         cmocka_unit_test(profile__h100_llama3_8b__follows_from_the_data_sheet),
         cmocka_unit_test(profile__a100x4_llama3_70b__follows_from_the_data_sheet),
+        cmocka_unit_test(profile__a100x4_llama3_70b__has_the_known_step_times),
+        cmocka_unit_test(profile__h200_qwen3_coder_30b__follows_from_the_data_sheet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
