@@ -11,6 +11,7 @@
 #include "common/rt/assert.h"
 #include "common/rt/clock.h"
 #include "common/rt/log.h"
+#include "routing/registry.h"
 
 #include <sys/epoll.h>
 
@@ -29,6 +30,8 @@ static struct coord_limits coord_limits_of(const struct config *cfg)
         .max_graph_bytes = cfg->sessions_graph_bytes,
         .half_life_us = cfg->sessions_half_life_ms * 1000,
         .session_idle_us = cfg->sessions_idle_ms * 1000,
+        /* The key's values are in the registry's order. */
+        .policy = route_policy_at((size_t)cfg->routing_policy),
         .margin_steps = (uint32_t)cfg->routing_margin,
         .retry_executed = cfg->retry_executed,
         .retry_budget_ratio = cfg->retry_budget_ratio,
@@ -93,6 +96,7 @@ static void apply_config(struct hub *hub, const struct config *cfg)
     struct agent_limits agent = agent_limits_of(cfg);
     hub->cfg = cfg;
     coord_core_set_limits(hub->coord, &coord);
+    hub_record_limits(hub, &coord);
     agent_core_set_limits(hub->agent, &agent);
 }
 
@@ -113,7 +117,7 @@ enum status hub_new(
     struct coord_limits coord = coord_limits_of(cfg);
     struct agent_limits agent = agent_limits_of(cfg);
     uint32_t cap = (uint32_t)cfg->limits_requests * EVENTS_PER_STEP + MAILBOX_SPARE;
-    enum status st = coord_core_new(&hub->coord, mem_heap(), &coord, 1);
+    enum status st = coord_core_new(&hub->coord, mem_heap(), &coord, HUB_SEED);
     if (st == ST_OK) {
         st = agent_core_new(&hub->agent, mem_heap(), &agent);
     }
@@ -135,6 +139,7 @@ enum status hub_new(
         if (hub->record == NULL) {
             st = err_set(err, ST_IO, "record_events: cannot write %s", cfg->record_events);
         }
+        hub_record_limits(hub, &coord);
     }
     if (st != ST_OK) {
         hub_free(hub);

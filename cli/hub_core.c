@@ -103,6 +103,20 @@ record(struct hub *hub, const struct coord_event *ev, const struct coord_effects
     buf_fini(&line);
 }
 
+void hub_record_limits(struct hub *hub, const struct coord_limits *limits)
+{
+    if (hub->record == NULL) {
+        return;
+    }
+    struct buf line;
+    buf_init(&line, mem_heap(), RECORD_MAX);
+    enum status st = coord_record_limits(limits, HUB_SEED, &line);
+    if (st != ST_OK || fwrite(line.p, 1, line.len, hub->record) != line.len) {
+        log_error("hub", "limits not recorded");
+    }
+    buf_fini(&line);
+}
+
 /* Effects are copied, and what they borrow is used up first: carrying them out may run the core
  * again, which reuses both. */
 static enum status to_coord(struct hub *hub, const struct coord_event *ev)

@@ -94,7 +94,7 @@ struct hub_recent {
     uint64_t at_us;
 };
 
-enum { HUB_RECENT_COUNT = 64 };
+enum { HUB_RECENT_COUNT = 64, HUB_SEED = 1 };
 
 struct hub {
     struct loop *loop;
@@ -131,6 +131,8 @@ struct hub {
  * coordinator's core said; its refusals are logged. */
 enum status hub_handle(struct hub *hub, const struct coord_event *ev);
 void hub_handle_tick(struct hub *hub);
+/* Writes what the core was given, for replay; nothing when nothing is recorded. */
+void hub_record_limits(struct hub *hub, const struct coord_limits *limits);
 /* Answers a question and lets go of it (hub_ask.c). */
 void hub_settle_ask(struct hub *hub, struct hub_ask_state *ask);
 /* The hub ends before it could answer. */

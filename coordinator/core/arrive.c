@@ -269,8 +269,7 @@ static enum status arrive(struct coord_core *core,
                             .parent = match.parent,
                             .may_settle = may_settle};
     struct coord_placed placed;
-    bool is_placed =
-        coord_place(&core->placer, &core->fleet, &ask, core->limits.margin_steps, &placed);
+    bool is_placed = coord_place(&core->placer, &core->fleet, &ask, &core->limits, &placed);
     if (is_placed) {
         st = settle_session(core, arrived, &match, request, now_us);
     }

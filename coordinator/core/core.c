@@ -6,6 +6,7 @@
 #include "coordinator/core/homes.h"
 #include "coordinator/core/state.h"
 #include "coordinator/core/steps.h"
+#include "routing/registry.h"
 
 #define HALF_LIFE_US UINT64_C(604800000000)
 
@@ -47,6 +48,11 @@ static struct coord_story_limits story_limits(const struct coord_limits *limits)
     };
 }
 
+static void choose_policy(struct coord_core *core)
+{
+    core->limits.policy = core->limits.policy != NULL ? core->limits.policy : &route_policy_saga;
+}
+
 enum status coord_core_new(struct coord_core **ret,
                            const struct mem *mem,
                            const struct coord_limits *limits,
@@ -58,12 +64,13 @@ enum status coord_core_new(struct coord_core **ret,
     }
     core->mem = mem;
     core->limits = *limits;
+    choose_policy(core);
     coord_models_init(&core->models, mem);
     coord_fleet_init(&core->fleet, mem, &core->models, limits->max_engines);
     coord_sessions_init(&core->sessions, mem, limits->max_sessions, seed);
     coord_requests_init(&core->requests, mem, limits->max_requests);
     coord_receipts_init(&core->receipts, mem, limits->max_receipts);
-    coord_placer_init(&core->placer, mem);
+    coord_placer_init(&core->placer, mem, seed);
     coord_workflows_init(&core->workflows, mem, limits->max_workflows, limits->max_workflow_bytes);
     struct coord_story_limits story = story_limits(limits);
     enum status st = coord_stories_init(&core->stories, mem, &story, &core->workflows);
@@ -90,6 +97,7 @@ void coord_core_set_limits(struct coord_core *core, const struct coord_limits *l
 {
     struct coord_limits old = core->limits;
     core->limits = *limits;
+    choose_policy(core);
     core->limits.max_sessions = old.max_sessions;
     core->limits.max_requests = old.max_requests;
     core->limits.max_engines = old.max_engines;

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct route_policy;
+
 struct coord_limits {
     uint32_t max_sessions;
     uint32_t max_requests;
@@ -18,7 +20,8 @@ struct coord_limits {
     uint64_t max_graph_bytes; /* of all sessions' steps */
     uint64_t half_life_us;    /* of what was learnt of classes; 0 = a week */
     uint64_t session_idle_us;
-    uint32_t margin_steps; /* routing.margin */
+    uint32_t margin_steps;             /* routing.margin */
+    const struct route_policy *policy; /* of placement; NULL = saga */
     bool retry_executed;
     double retry_budget_ratio;
     uint64_t health_interval_us;

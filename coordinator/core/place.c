@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/core/place.h"
 
-#include "routing/pick.h"
-
-void coord_placer_init(struct coord_placer *placer, const struct mem *mem)
+void coord_placer_init(struct coord_placer *placer, const struct mem *mem, uint64_t seed)
 {
     *placer = (struct coord_placer){.mem = mem};
+    rng_init(&placer->state.rng, seed);
 }
 
 void coord_placer_fini(struct coord_placer *placer)
@@ -144,10 +143,12 @@ short_home(const struct coord_fleet *fleet, const struct coord_ask *ask, uint32_
 bool coord_place(struct coord_placer *placer,
                  const struct coord_fleet *fleet,
                  const struct coord_ask *ask,
-                 uint32_t margin_steps,
+                 const struct coord_limits *limits,
                  struct coord_placed *ret)
 {
-    struct coord_engine *home = short_home(fleet, ask, margin_steps);
+    const struct route_policy *policy = limits->policy;
+    struct coord_engine *home =
+        policy->keeps_home ? short_home(fleet, ask, limits->margin_steps) : NULL;
     if (home != NULL) {
         *ret = (struct coord_placed){.engine = home,
                                      .is_home = true,
@@ -158,13 +159,13 @@ bool coord_place(struct coord_placer *placer,
     struct route_step step = {
         .key = ask->request->key,
         .prompt_bytes = ask->request->prompt_bytes,
-        .margin_steps = margin_steps,
+        .margin_steps = limits->margin_steps,
     };
     struct route_view view = {.engines = placer->view,
                               .count = view_fill(placer, fleet, ask, &step.home)};
     step.is_birth = ask->may_settle && step.home == ROUTE_NONE;
     struct route_choice choice;
-    if (route_pick(&view, &step, placer->costs_us, &choice) != ST_OK) {
+    if (policy->place(&view, &step, &placer->state, placer->costs_us, &choice) != ST_OK) {
         return false;
     }
     const struct route_engine *chosen = &placer->view[choice.idx];

@@ -4,9 +4,10 @@
 #ifndef COORDINATOR_CORE_PLACE_H
 #define COORDINATOR_CORE_PLACE_H
 
+#include "coordinator/core/limits.h"
 #include "coordinator/core/receipts.h"
 #include "coordinator/core/request.h"
-#include "routing/view.h"
+#include "routing/policy.h"
 
 /* Room for one decision, kept from one to the next. */
 struct coord_placer {
@@ -15,6 +16,7 @@ struct coord_placer {
     struct route_engine *view;     /* [cap] */
     double *costs_us;              /* [cap] */
     uint32_t cap;
+    struct route_state state; /* the policy's */
 };
 
 struct coord_ask {
@@ -33,7 +35,7 @@ struct coord_placed {
     uint32_t total;       /* candidates; 0 in that case */
 };
 
-void coord_placer_init(struct coord_placer *placer, const struct mem *mem);
+void coord_placer_init(struct coord_placer *placer, const struct mem *mem, uint64_t seed);
 void coord_placer_fini(struct coord_placer *placer);
 /* Room for that many engines. ST_OK or ST_NOMEM (nothing changed). */
 MUST_CHECK enum status coord_placer_reserve(struct coord_placer *placer, uint32_t engines);
@@ -43,7 +45,7 @@ MUST_CHECK enum status coord_placer_reserve(struct coord_placer *placer, uint32_
 bool coord_place(struct coord_placer *placer,
                  const struct coord_fleet *fleet,
                  const struct coord_ask *ask,
-                 uint32_t margin_steps,
+                 const struct coord_limits *limits,
                  struct coord_placed *ret);
 
 /* Writes the decision just made, with its cheapest candidates, into a receipt. */

@@ -9,6 +9,7 @@
 
 #include "common/base/arena.h"
 #include "coordinator/core/event.h"
+#include "coordinator/core/limits.h"
 
 enum { COORD_RECORD_MODELS_MAX = 4096 };
 
@@ -25,5 +26,13 @@ MUST_CHECK enum status coord_record_read(struct str line,
                                          struct arena *arena,
                                          struct coord_event *ret,
                                          uint64_t *ret_now_us);
+
+/* Appends the line that says what coord_core_new or coord_core_set_limits was given. */
+MUST_CHECK enum status
+coord_record_limits(const struct coord_limits *limits, uint64_t seed, struct buf *out);
+/* Reads such a line. ST_OK; ST_NOTFOUND: another kind of line; ST_INVAL: of another version, or
+ * broken. */
+MUST_CHECK enum status
+coord_record_read_limits(struct str line, struct coord_limits *ret, uint64_t *ret_seed);
 
 #endif

@@ -21,7 +21,7 @@ static bool place_again(struct coord_core *core,
     struct coord_ask ask = {
         .request = request, .session = request->session, .may_settle = request->session != NULL};
     struct coord_placed placed;
-    if (!coord_place(&core->placer, &core->fleet, &ask, core->limits.margin_steps, &placed)) {
+    if (!coord_place(&core->placer, &core->fleet, &ask, &core->limits, &placed)) {
         return false;
     }
     coord_submit(core, request, &placed, branch, now_us);
@@ -350,7 +350,7 @@ static bool rehome_engine(struct coord_core *core, struct coord_engine *engine, 
                                 .session = request->session,
                                 .may_settle = request->session != NULL};
         struct coord_placed placed;
-        if (coord_place(&core->placer, &core->fleet, &ask, core->limits.margin_steps, &placed) &&
+        if (coord_place(&core->placer, &core->fleet, &ask, &core->limits, &placed) &&
             placed.engine != engine) {
             coord_withdraw(core, request);
             coord_request_leave(request);

@@ -219,6 +219,31 @@ static void line__cut_or_changed_anywhere__refused_or_read_never_worse(void **st
     buf_fini(&log);
 }
 
+static void limits__written__are_read_back_and_nothing_else(void **state)
+{
+    (void)state;
+    struct coord_limits wrote = limits();
+    struct coord_limits read = {0};
+    struct buf line;
+    uint64_t seed = 0;
+    wrote.retry_budget_ratio = 0.1;
+    wrote.max_graph_bytes = UINT64_MAX;
+    buf_init(&line, mem_heap(), LOG_MAX);
+    assert_status(coord_record_limits(&wrote, 77, &line), ST_OK);
+    assert_status(coord_record_read_limits(buf_str(&line), &read, &seed), ST_OK);
+    assert_int_equal(seed, 77);
+    assert_int_equal(read.max_sessions, wrote.max_sessions);
+    assert_true(read.max_graph_bytes == UINT64_MAX && read.retry_executed == wrote.retry_executed);
+    assert_memory_equal(&read.retry_budget_ratio, &wrote.retry_budget_ratio, sizeof(double));
+    for (size_t len = 0; len + 2 < line.len; len++) {
+        enum status st = coord_record_read_limits((struct str){line.p, len}, &read, &seed);
+        assert_true(st == ST_INVAL || st == ST_NOTFOUND);
+    }
+    assert_status(coord_record_read_limits(STR("{\"ev\":\"tick\",\"at_us\":1}"), &read, &seed),
+                  ST_NOTFOUND);
+    buf_fini(&line);
+}
+
 static void line__not_ours__invalid(void **state)
 {
     (void)state;
@@ -255,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(log__replayed__gives_the_same_log),
         cmocka_unit_test(line__cut_or_changed_anywhere__refused_or_read_never_worse),
+        cmocka_unit_test(limits__written__are_read_back_and_nothing_else),
         cmocka_unit_test(line__not_ours__invalid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

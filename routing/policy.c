@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "routing/policy.h"
+
+#include "routing/rendezvous.h"
+#include "routing/score_wait.h"
+
+uint32_t route_least_outstanding(const struct route_view *view, uint64_t key)
+{
+    uint32_t best = 0;
+    uint64_t best_weight = 0;
+    for (uint32_t i = 0; i < view->count; i++) {
+        uint32_t own = route_outstanding(&view->engines[i]);
+        uint32_t least = route_outstanding(&view->engines[best]);
+        uint64_t weight = route_rendezvous_weight(key, view->engines[i].key);
+        if (i == 0 || own < least || (own == least && weight > best_weight)) {
+            best = i;
+            best_weight = weight;
+        }
+    }
+    return best;
+}
+
+void route_explain(const struct route_view *view,
+                   const struct route_step *step,
+                   uint32_t idx,
+                   double *costs_us,
+                   struct route_choice *ret)
+{
+    double mean_slots = route_view_mean_slots(view);
+    for (uint32_t i = 0; i < view->count; i++) {
+        costs_us[i] = route_cost_us(&view->engines[i], step, mean_slots);
+    }
+    *ret =
+        (struct route_choice){.idx = idx, .is_home = idx == step->home, .cost_us = costs_us[idx]};
+}
