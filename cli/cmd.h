@@ -11,6 +11,7 @@ int cmd_serve(int argc, char **argv);
 int cmd_engine(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_aeg(int argc, char **argv);
+int cmd_sim(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 

@@ -16,6 +16,7 @@ static const struct command commands[] = {
     {"engine", cmd_engine, "simulated engines that speak the OpenAI and Anthropic APIs"},
     {"bench", cmd_bench, "replay agent sessions against any OpenAI-compatible URL"},
     {"aeg", cmd_aeg, "measure the forecasts on recorded sessions"},
+    {"sim", cmd_sim, "replay agent sessions on modelled engines, policy against policy"},
     {"ctl", cmd_ctl, "ask and control a running gateway"},
     {"config", cmd_config, "check a configuration file, print an example"},
 };

@@ -21,7 +21,7 @@ ALLOWED = {
     "simulator/model": ("common/base",),
     "simulator/worker": ("simulator/model", "common"),
     "simulator/cluster": ("simulator/model", "coordinator/core", "node_agent/core", "aeg", "routing", "common"),
-    "cli": EVERYTHING + ("bench/aeg", "bench/replay"),
+    "cli": EVERYTHING + ("bench/aeg", "bench/lab", "bench/replay"),
     "bench": EVERYTHING,
     "tests": EVERYTHING + ("cli", "bench"),
 }

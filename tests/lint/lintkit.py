@@ -15,6 +15,7 @@ from pathlib import Path
 
 TOP_FOLDERS = ("common", "proto", "aeg", "routing", "coordinator", "node_agent", "simulator", "bench", "cli", "tests")
 PURE_FOLDERS = ("common/base", "aeg", "routing", "coordinator/core", "node_agent/core", "simulator/model")
+PURE_FOLDERS += ("simulator/cluster",)
 
 
 class Check:
