@@ -11,18 +11,18 @@ from kit.script import json_reply
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020}
 
 
-def calls(*names):
+def calls(*names, delay=0.0):
     """An answer that calls these tools."""
     tools = [{"id": f"call_{i}", "type": "function", "function": {"name": name, "arguments": "{}"}}
              for i, name in enumerate(names)]
     return json_reply({"id": "x", "object": "chat.completion", "model": "m", "usage": USAGE, "choices": [
         {"index": 0, "finish_reason": "tool_calls",
-         "message": {"role": "assistant", "content": None, "tool_calls": tools}}]})
+         "message": {"role": "assistant", "content": None, "tool_calls": tools}}]}, delay=delay)
 
 
-def says(text="done"):
+def says(text="done", delay=0.0):
     return json_reply({"id": "x", "object": "chat.completion", "model": "m", "usage": USAGE, "choices": [
-        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}]})
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}]}, delay=delay)
 
 
 def after(names, prompt="work"):
@@ -86,9 +86,9 @@ def test_retry_is_no_step(gw, mu):
 def test_sub_agents_are_lanes_of_their_parent(gw, mu):
     m = mu()
     g = gw(m)
-    m.script = calls("task")
+    m.script = calls("task", delay=0.01)  # times are kept in ms
     send(g, chat("work"), ("x-session-id", "root"))
-    m.script = says()
+    m.script = says(delay=0.01)
     for name in ("left", "right"):
         send(g, chat(name), ("x-session-id", name), ("x-parent-session-id", "root"))
     send(g, after(["task"]), ("x-session-id", "root"))
