@@ -109,7 +109,7 @@ def test_B007_responses_stream_without_done(gw, mu):
         reply = g.post(responses(stream=True), "/v1/responses")
         assert reply.body == b"".join(events) and reply.end == "complete"
     assert g.engine(m)["state"] == "up"
-    assert g.outcomes() == {names.OK: 3}
+    poll(lambda: g.outcomes() == {names.OK: 3}, 3, "counted")
     assert g.tokens() == (33, 6, 21)
 
 
@@ -343,4 +343,4 @@ def test_stream_end_by_close__http_1_0_style_engine(gw, mu):
     g = gw(mu(script))
     reply = g.post(chat(**ASK))
     assert reply.body == data and reply.end == "complete"
-    assert g.outcomes() == {names.OK: 1}
+    poll(lambda: g.outcomes() == {names.OK: 1}, 3, "counted")
