@@ -8,7 +8,6 @@
 #include "coordinator/core/core.h"
 #include "coordinator/core/record.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,7 +156,7 @@ int sim_events(const char *path, bool is_json)
     struct replay replay = {.core = NULL};
     FILE *file = fopen(path, "re");
     if (file == NULL) {
-        (void)fprintf(stderr, "saga sim: %s: %s\n", path, strerror(errno));
+        (void)fprintf(stderr, "saga sim: %s: %m\n", path);
         return CMD_FAILED;
     }
     arena_init(&replay.arena, mem_heap(), ARENA_STEP, ARENA_BYTES);

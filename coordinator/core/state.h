@@ -17,10 +17,10 @@
 enum {
     COORD_EFFECTS_CAP = 512, /* effects of one event */
     COORD_EFFECTS_PER_EVENT =
-        8,                     /* of them left for the event itself when bulk work fills the rest */
-    COORD_WARM_US = 30000000,  /* silence after which a session no longer counts as live
-                                  (docs/results.md) */
-    COORD_SWEEP_MAX = 1024,    /* sessions looked at per tick */
+        8,                    /* of them left for the event itself when bulk work fills the rest */
+    COORD_WARM_US = 30000000, /* silence after which a session no longer counts as live
+                                 (docs/results.md) */
+    COORD_SWEEP_MAX = 1024,   /* sessions looked at per tick */
 };
 
 struct coord_core {
