@@ -15,7 +15,9 @@ double svg_x(const struct svg_sheet *sheet, const struct aeg_graph *graph, uint6
 
 double svg_row_px(const struct svg_sheet *sheet)
 {
-    return sheet->is_roomy ? ROOMY_PX + svg_slant_px(sheet->text_chars) : COMPACT_PX;
+    /* A gap's text is slanted: so far down it reaches. */
+    double slant_px = SLANT_SIN * svg_text_px(sheet->text_chars);
+    return sheet->is_roomy ? ROOMY_PX + slant_px : COMPACT_PX;
 }
 
 double svg_row_y(const struct svg_sheet *sheet, uint32_t lane)
@@ -60,11 +62,6 @@ size_t svg_gap_chars(const struct aeg_step_view *from)
 double svg_text_px(size_t chars)
 {
     return CHAR_PX * (double)chars;
-}
-
-double svg_slant_px(size_t chars)
-{
-    return SLANT_SIN * svg_text_px(chars);
 }
 
 /* A lane comes below all that its parent has started so far. */

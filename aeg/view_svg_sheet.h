@@ -49,7 +49,5 @@ struct str svg_short_name(struct str name);
 double svg_text_px(size_t chars);
 /* Characters of the text of the gap after this step, about. */
 size_t svg_gap_chars(const struct aeg_step_view *from);
-/* How far down a slanted text of so many reaches. */
-double svg_slant_px(size_t chars);
 
 #endif

@@ -11,42 +11,10 @@
 #include "common/rt/assert.h"
 #include "common/rt/clock.h"
 #include "common/rt/log.h"
-#include "routing/registry.h"
 
 #include <sys/epoll.h>
 
 enum { TICK_US = 100000, PUBLISH_TICKS = 5, EVENTS_PER_STEP = 8, MAILBOX_SPARE = 4096, BATCH = 64 };
-
-static struct coord_limits coord_limits_of(const struct config *cfg)
-{
-    return (struct coord_limits){
-        .max_sessions = (uint32_t)cfg->sessions_max,
-        .max_requests = (uint32_t)cfg->limits_requests + 1,
-        .max_engines = CONFIG_ENGINES_MAX,
-        .max_receipts = (uint32_t)cfg->receipts_max,
-        .max_classes = (uint32_t)cfg->sessions_classes,
-        .max_workflows = (uint32_t)cfg->limits_workflows,
-        .max_workflow_bytes = cfg->limits_workflow_bytes,
-        .max_graph_bytes = cfg->sessions_graph_bytes,
-        .half_life_us = cfg->sessions_half_life_ms * 1000,
-        .session_idle_us = cfg->sessions_idle_ms * 1000,
-        /* The key's values are in the registry's order. */
-        .policy = route_policy_at((size_t)cfg->routing_policy),
-        .margin_steps = (uint32_t)cfg->routing_margin,
-        .retry_executed = cfg->retry_executed,
-        .retry_budget_ratio = cfg->retry_budget_ratio,
-        .health_interval_us = cfg->health_interval_ms * 1000,
-        .health_fail_count = (uint32_t)cfg->health_fail_count,
-        .health_open_us = cfg->health_open_ms * 1000,
-    };
-}
-
-static struct agent_limits agent_limits_of(const struct config *cfg)
-{
-    return (struct agent_limits){.max_steps = (uint32_t)cfg->limits_requests + 1,
-                                 .queue_max = (uint32_t)cfg->routing_queue_max,
-                                 .queue_timeout_us = cfg->routing_queue_timeout_ms * 1000};
-}
 
 /* Inline: what was queued in this round; more may be queued meanwhile. */
 static void run_queue(struct loop_job *job)

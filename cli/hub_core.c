@@ -87,6 +87,15 @@ static void refuse_for_memory(struct hub *hub, struct request_id req)
     hub_send(hub, front_loop_of(req), &cmd);
 }
 
+/* Ends a row of lines for the record and lets go of it. */
+static void record_write(struct hub *hub, struct buf *lines, enum status st)
+{
+    if (st != ST_OK || fwrite(lines->p, 1, lines->len, hub->record) != lines->len) {
+        log_error("hub", "event or limits not recorded");
+    }
+    buf_fini(lines);
+}
+
 /* Writes the event and what came of it, for replay (record_events). */
 static void
 record(struct hub *hub, const struct coord_event *ev, const struct coord_effects *effects)
@@ -97,10 +106,7 @@ record(struct hub *hub, const struct coord_event *ev, const struct coord_effects
     if (st == ST_OK) {
         st = coord_record_effects(effects, &line);
     }
-    if (st != ST_OK || fwrite(line.p, 1, line.len, hub->record) != line.len) {
-        log_error("hub", "event not recorded");
-    }
-    buf_fini(&line);
+    record_write(hub, &line, st);
 }
 
 void hub_record_limits(struct hub *hub, const struct coord_limits *limits)
@@ -110,11 +116,7 @@ void hub_record_limits(struct hub *hub, const struct coord_limits *limits)
     }
     struct buf line;
     buf_init(&line, mem_heap(), RECORD_MAX);
-    enum status st = coord_record_limits(limits, HUB_SEED, &line);
-    if (st != ST_OK || fwrite(line.p, 1, line.len, hub->record) != line.len) {
-        log_error("hub", "limits not recorded");
-    }
-    buf_fini(&line);
+    record_write(hub, &line, coord_record_limits(limits, HUB_SEED, &line));
 }
 
 /* Effects are copied, and what they borrow is used up first: carrying them out may run the core

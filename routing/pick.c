@@ -24,9 +24,10 @@ static bool home_is_kept(const struct route_view *view, const struct route_step 
            waiting - step->margin_steps <= least_waiting(view);
 }
 
-/* Among the costs not above limit_us, the engine that the key likes best. */
-static uint32_t
-pick_equal(const struct route_view *view, uint64_t key, const double *costs_us, double limit_us)
+uint32_t route_pick_equal(const struct route_view *view,
+                          uint64_t key,
+                          const double *costs_us,
+                          double limit_us)
 {
     uint32_t best = ROUTE_NONE;
     uint64_t best_weight = 0;
@@ -51,18 +52,12 @@ enum status route_pick(const struct route_view *view,
     if (view->count == 0) {
         return ST_NOTFOUND;
     }
-    double mean_slots = route_view_mean_slots(view);
-    double least_us = 0.0;
-    for (uint32_t i = 0; i < view->count; i++) {
-        costs_us[i] = route_cost_us(&view->engines[i], step, mean_slots);
-        least_us = i == 0 || costs_us[i] < least_us ? costs_us[i] : least_us;
-    }
+    double least_us = route_costs_us(view, step, costs_us);
     uint32_t idx = step->home;
     if (!home_is_kept(view, step)) {
         double above = least_us > 0.0 ? least_us * ROUTE_EQUAL_RATIO : 0.0;
-        idx = pick_equal(view, step->key, costs_us, least_us + ROUTE_EQUAL_US + above);
+        idx = route_pick_equal(view, step->key, costs_us, least_us + ROUTE_EQUAL_US + above);
     }
-    *ret =
-        (struct route_choice){.idx = idx, .is_home = idx == step->home, .cost_us = costs_us[idx]};
+    *ret = route_choice_of(step, idx, costs_us);
     return ST_OK;
 }

@@ -18,6 +18,13 @@ struct route_choice {
     double cost_us; /* of the chosen one */
 };
 
+static inline struct route_choice
+route_choice_of(const struct route_step *step, uint32_t idx, const double *costs_us)
+{
+    return (struct route_choice){
+        .idx = idx, .is_home = idx == step->home, .cost_us = costs_us[idx]};
+}
+
 /* True when the home is kept without looking further: its own queue is within the margin, whatever
  * the others' are. */
 static inline bool route_home_is_short(uint32_t home_waiting, uint32_t margin_steps)
@@ -31,5 +38,12 @@ MUST_CHECK enum status route_pick(const struct route_view *view,
                                   const struct route_step *step,
                                   double *costs_us,
                                   struct route_choice *ret);
+
+/* Of the engines whose cost is not above limit_us the one that the key likes best; ROUTE_NONE when
+ * there is none. costs_us [view->count]. O(count). */
+uint32_t route_pick_equal(const struct route_view *view,
+                          uint64_t key,
+                          const double *costs_us,
+                          double limit_us);
 
 #endif

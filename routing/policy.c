@@ -26,10 +26,6 @@ void route_explain(const struct route_view *view,
                    double *costs_us,
                    struct route_choice *ret)
 {
-    double mean_slots = route_view_mean_slots(view);
-    for (uint32_t i = 0; i < view->count; i++) {
-        costs_us[i] = route_cost_us(&view->engines[i], step, mean_slots);
-    }
-    *ret =
-        (struct route_choice){.idx = idx, .is_home = idx == step->home, .cost_us = costs_us[idx]};
+    (void)route_costs_us(view, step, costs_us);
+    *ret = route_choice_of(step, idx, costs_us);
 }

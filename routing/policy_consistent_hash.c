@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine that the session's key likes best, whatever its load. */
 #include "routing/policy.h"
-#include "routing/rendezvous.h"
+#include "routing/score_wait.h"
+
+#include <math.h>
 
 static enum status place(const struct route_view *view,
                          const struct route_step *step,
@@ -13,16 +15,9 @@ static enum status place(const struct route_view *view,
     if (view->count == 0) {
         return ST_NOTFOUND;
     }
-    uint32_t best = 0;
-    uint64_t best_weight = 0;
-    for (uint32_t i = 0; i < view->count; i++) {
-        uint64_t weight = route_rendezvous_weight(step->key, view->engines[i].key);
-        if (i == 0 || weight > best_weight) {
-            best = i;
-            best_weight = weight;
-        }
-    }
-    route_explain(view, step, best, costs_us, ret);
+    (void)route_costs_us(view, step, costs_us);
+    uint32_t best = route_pick_equal(view, step->key, costs_us, INFINITY);
+    *ret = route_choice_of(step, best, costs_us);
     return ST_OK;
 }
 

@@ -43,3 +43,15 @@ route_cost_us(const struct route_engine *engine, const struct route_step *step, 
     }
     return cost;
 }
+
+double
+route_costs_us(const struct route_view *view, const struct route_step *step, double *costs_us)
+{
+    double mean_slots = route_view_mean_slots(view);
+    double least_us = 0.0;
+    for (uint32_t i = 0; i < view->count; i++) {
+        costs_us[i] = route_cost_us(&view->engines[i], step, mean_slots);
+        least_us = i == 0 || costs_us[i] < least_us ? costs_us[i] : least_us;
+    }
+    return least_us;
+}

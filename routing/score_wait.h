@@ -42,4 +42,8 @@ double route_wait_us(const struct route_engine *engine);
 double
 route_cost_us(const struct route_engine *engine, const struct route_step *step, double mean_slots);
 
+/* The cost on each engine into costs_us [view->count]; returns the least, 0 for an empty view. */
+double
+route_costs_us(const struct route_view *view, const struct route_step *step, double *costs_us);
+
 #endif

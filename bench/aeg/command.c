@@ -5,7 +5,6 @@
 #include "bench/aeg/command.h"
 
 #include "bench/aeg/report.h"
-#include "bench/replay/sample.h"
 
 #include <stdio.h>
 
@@ -52,20 +51,6 @@ static bool parse(int argc, char **argv, struct options *ret)
     return true;
 }
 
-static enum status load(const struct options *opts, struct trace *ret, struct err *err)
-{
-    if (opts->trace != NULL) {
-        return trace_load_file(ret, mem_heap(), opts->trace, err);
-    }
-    struct lines *lines = NULL;
-    enum status st = lines_open_mem(&lines, sample_data(), err);
-    if (st == ST_OK) {
-        st = trace_load(ret, mem_heap(), lines, err);
-        lines_close(lines);
-    }
-    return st;
-}
-
 static void
 on_progress(void *ctx, const char *source, const char *doing, uint32_t pass, uint32_t passes)
 {
@@ -98,7 +83,7 @@ int aeg_command(int argc, char **argv)
         (void)fputs(help, stdout);
         return EXIT_FINE;
     }
-    enum status st = load(&opts, &trace, &err);
+    enum status st = trace_load_named(&trace, mem_heap(), opts.trace, &err);
     if (st == ST_OK) {
         st = eval_run(&eval, mem_heap(), &trace, on_progress, NULL);
         if (st == ST_OK) {

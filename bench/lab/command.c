@@ -7,7 +7,6 @@
 
 #include "bench/lab/report.h"
 #include "bench/lab/saturation.h"
-#include "bench/replay/sample.h"
 #include "routing/registry.h"
 
 #include <stdio.h>
@@ -30,24 +29,10 @@ struct command {
     uint64_t *alone_us; /* [workload.session_count] */
 };
 
-static enum status load_trace(struct command *cmd, struct err *err)
-{
-    if (cmd->opts.trace != NULL) {
-        return trace_load_file(&cmd->trace, mem_heap(), cmd->opts.trace, err);
-    }
-    struct lines *lines = NULL;
-    enum status st = lines_open_mem(&lines, sample_data(), err);
-    if (st == ST_OK) {
-        st = trace_load(&cmd->trace, mem_heap(), lines, err);
-        lines_close(lines);
-    }
-    return st;
-}
-
 static enum status prepare(struct command *cmd, struct err *err)
 {
     const struct lab_options *opts = &cmd->opts;
-    enum status st = load_trace(cmd, err);
+    enum status st = trace_load_named(&cmd->trace, mem_heap(), cmd->opts.trace, err);
     if (st == ST_OK) {
         const struct workload_opts wanted = {
             .kind = opts->workload, .split = opts->split, .profile = &opts->profile};

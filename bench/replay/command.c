@@ -9,7 +9,6 @@
 #include "bench/replay/live.h"
 #include "bench/replay/replay.h"
 #include "bench/replay/report_json.h"
-#include "bench/replay/sample.h"
 #include "common/io/reactor/net.h"
 
 #include <signal.h>
@@ -32,20 +31,6 @@ struct command {
     struct err failure;
     bool is_interrupted;
 };
-
-static enum status load_trace(struct command *cmd, struct err *err)
-{
-    if (cmd->opts.trace != NULL) {
-        return trace_load_file(&cmd->trace, mem_heap(), cmd->opts.trace, err);
-    }
-    struct lines *lines = NULL;
-    enum status st = lines_open_mem(&lines, sample_data(), err);
-    if (st == ST_OK) {
-        st = trace_load(&cmd->trace, mem_heap(), lines, err);
-        lines_close(lines);
-    }
-    return st;
-}
 
 static void on_signal(struct loop_source *src, uint32_t events)
 {
@@ -121,7 +106,7 @@ static enum status print_report(struct command *cmd)
 
 static enum status prepare(struct command *cmd, struct err *err)
 {
-    enum status st = load_trace(cmd, err);
+    enum status st = trace_load_named(&cmd->trace, mem_heap(), cmd->opts.trace, err);
     if (st != ST_OK) {
         return st;
     }

@@ -5,6 +5,7 @@
  * behind. */
 #include "bench/replay/trace.h"
 
+#include "bench/replay/sample.h"
 #include "common/base/hash.h"
 #include "common/base/map.h"
 
@@ -515,6 +516,21 @@ trace_load_file(struct trace *ret, const struct mem *mem, const char *path, stru
     st = trace_load(ret, mem, lines, &why);
     lines_close(lines);
     return st == ST_OK ? ST_OK : err_set(err, st, "%s: %s", path, why.text);
+}
+
+enum status
+trace_load_named(struct trace *ret, const struct mem *mem, const char *path, struct err *err)
+{
+    if (path != NULL) {
+        return trace_load_file(ret, mem, path, err);
+    }
+    struct lines *lines = NULL;
+    enum status st = lines_open_mem(&lines, sample_data(), err);
+    if (st == ST_OK) {
+        st = trace_load(ret, mem, lines, err);
+        lines_close(lines);
+    }
+    return st;
 }
 
 void trace_fini(struct trace *trace)

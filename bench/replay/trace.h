@@ -62,6 +62,9 @@ trace_load(struct trace *ret, const struct mem *mem, struct lines *lines, struct
 /* lines_open + trace_load; err names the file. */
 MUST_CHECK enum status
 trace_load_file(struct trace *ret, const struct mem *mem, const char *path, struct err *err);
+/* The same of what a person named: path NULL = the sample that is built in. */
+MUST_CHECK enum status
+trace_load_named(struct trace *ret, const struct mem *mem, const char *path, struct err *err);
 void trace_fini(struct trace *trace);
 
 static inline const struct trace_step *

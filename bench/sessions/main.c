@@ -5,7 +5,6 @@
  * Strips the ids off recorded sessions, plays many at once through the coordinator's core
  * and says how well it finds them again. --check: exit 1 when precision or recall is below its
  * goal. */
-#include "bench/replay/sample.h"
 #include "bench/sessions/play.h"
 #include "bench/sessions/report.h"
 
@@ -104,15 +103,7 @@ load(const struct args *args, struct trace *trace, struct blocks *blocks, struct
             return st;
         }
     }
-    enum status st = ST_OK;
-    if (args->trace != NULL) {
-        st = trace_load_file(trace, mem_heap(), args->trace, err);
-    } else {
-        struct lines *lines = NULL;
-        st = lines_open_mem(&lines, sample_data(), err);
-        st = st == ST_OK ? trace_load(trace, mem_heap(), lines, err) : st;
-        lines_close(lines);
-    }
+    enum status st = trace_load_named(trace, mem_heap(), args->trace, err);
     for (uint32_t i = 0; st == ST_OK && i < trace->session_count; i++) {
         const struct trace_session *session = &trace->sessions[i];
         if (session->parent == TRACE_NONE &&

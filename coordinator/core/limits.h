@@ -29,6 +29,11 @@ struct coord_limits {
     uint64_t health_open_us;
 };
 
+struct config;
+
+/* What the configuration says. */
+struct coord_limits coord_limits_of(const struct config *cfg);
+
 struct coord_counters {
     uint64_t steps_arrived, steps_done, steps_gone, steps_refused;
     uint64_t retries, retries_denied_budget;

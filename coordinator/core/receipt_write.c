@@ -29,16 +29,6 @@ static const char *const result_texts[] = {
     [COORD_RESULT_REFUSED] = "refused",
 };
 
-const char *coord_branch_text(enum coord_branch branch)
-{
-    return branch_texts[branch];
-}
-
-const char *coord_fail_text(enum coord_fail fail)
-{
-    return fail_texts[fail];
-}
-
 static unsigned long long ull(uint64_t v)
 {
     return v;

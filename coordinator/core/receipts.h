@@ -119,7 +119,4 @@ struct buf;
 /* The whole of it as a JSON object. ST_OK, ST_FULL, ST_NOMEM. */
 MUST_CHECK enum status coord_receipt_write(const struct coord_receipt *receipt, struct buf *out);
 
-const char *coord_branch_text(enum coord_branch branch);
-const char *coord_fail_text(enum coord_fail fail);
-
 #endif

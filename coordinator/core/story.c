@@ -270,17 +270,15 @@ void coord_story_look(const struct coord_stories *stories,
     if (arrived->chain_count > 0) {
         look_back(session, arrived, scope, request);
     }
+    bool is_foreign = arrived->opening != story->opening && !names_node(story, arrived);
     if (request->is_repeat) {
         request->is_aside = is_beside(stories, story, request->step);
     } else if (request->from != AEG_STEP_NONE) {
         request->is_aside = is_beside(stories, story, request->from);
-    } else if (arrived->opening != story->opening &&
-               arrived->prompt_bytes < story->line_bytes / ASIDE_PART &&
-               !names_node(story, arrived)) {
+    } else if (is_foreign && arrived->prompt_bytes < story->line_bytes / ASIDE_PART) {
         request->is_aside = true;
-    } else if (arrived->opening != story->opening && story->line_step == 0 &&
-               story->line_bytes < arrived->prompt_bytes / ASIDE_PART &&
-               !names_node(story, arrived)) {
+    } else if (is_foreign && story->line_step == 0 &&
+               story->line_bytes < arrived->prompt_bytes / ASIDE_PART) {
         request->begins_line = true; /* a title that was asked for first */
     } else {
         request->from = story->line_step; /* compacted, or without a chain */

@@ -17,6 +17,11 @@ struct agent_limits {
     uint64_t queue_timeout_us;
 };
 
+struct config;
+
+/* What the configuration says. */
+struct agent_limits agent_limits_of(const struct config *cfg);
+
 enum agent_event_kind {
     AGENT_EV_SUBMIT,   /* a step for one of our engines */
     AGENT_EV_WITHDRAW, /* forget it if it still waits; when it runs, AGENT_EV_SETTLED follows */

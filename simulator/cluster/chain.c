@@ -5,7 +5,8 @@
 
 enum { SALT_SYSTEM = 1, SALT_SESSION = 2, FIRST_BLOCKS = 64 };
 
-uint64_t lab_chain_opening(uint32_t system_id)
+/* Identifies a system prompt; never 0. */
+static uint64_t opening_of(uint32_t system_id)
 {
     uint64_t hash = hash_mix(SALT_SYSTEM, system_id);
     return hash != 0 ? hash : 1;
@@ -33,7 +34,7 @@ static void extend(struct lab_chain *chain,
                    uint64_t own,
                    uint32_t block_tokens)
 {
-    uint64_t opening = lab_chain_opening(session->system_id);
+    uint64_t opening = opening_of(session->system_id);
     uint32_t blocks = chain->tokens / block_tokens;
     uint32_t shared = session->system_tokens / block_tokens;
     uint64_t last = chain->count > 0 ? chain->hashes[chain->count - 1] : block_tokens;
@@ -91,7 +92,7 @@ enum status lab_chain_step(struct lab_chain *chain,
     uint64_t own = hash_mix(hash_mix(SALT_SESSION, session), chain->generation);
     extend(chain, from, own, block_tokens);
     if (from->system_tokens > 0) {
-        add_bound(chain, hash_mix(lab_chain_opening(from->system_id), from->system_tokens),
+        add_bound(chain, hash_mix(opening_of(from->system_id), from->system_tokens),
                   from->system_tokens);
     }
     add_bound(chain, hash_mix(own, now->prompt_tokens), now->prompt_tokens);

@@ -21,9 +21,6 @@ struct lab_chain {
     uint32_t bound_bytes[LAB_BOUNDS]; /* up to there; ascending */
 };
 
-/* Identifies a system prompt; never 0. */
-uint64_t lab_chain_opening(uint32_t system_id);
-
 /* Goes on to this step of the session. ST_NOMEM: nothing changed. O(blocks that are new). */
 MUST_CHECK enum status lab_chain_step(struct lab_chain *chain,
                                       const struct mem *mem,

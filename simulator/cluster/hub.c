@@ -7,24 +7,14 @@
 
 enum { INBOX_FIRST = 64, REFUSALS_FIRST = 64 };
 
-/* The gateway's defaults, from their one list. */
-struct defaults {
-#define BOOL(key, field, def, reload, text)                bool field;
-#define U64(key, field, def, min, max, unit, reload, text) uint64_t field;
-#define F64(key, field, def, min, max, unit, reload, text) double field;
-#define TEXT(key, field, def, max_len, reload, text)
-#define ENUM(key, field, def, allowed, reload, text)
-#define LIST(key, field, def, max_count, max_len, reload, text)
-#include "common/base/config.def"
-#undef BOOL
-#undef U64
-#undef F64
-};
-
-static const struct defaults defaults = {
+/* The gateway's defaults, from their one list; those that are texts stay empty: none is needed. */
+static const struct config defaults = {
 #define BOOL(key, field, def, reload, text)                .field = (def),
 #define U64(key, field, def, min, max, unit, reload, text) .field = (def),
 #define F64(key, field, def, min, max, unit, reload, text) .field = (def),
+#define TEXT(key, field, def, max_len, reload, text)
+#define ENUM(key, field, def, allowed, reload, text)
+#define LIST(key, field, def, max_count, max_len, reload, text)
 #include "common/base/config.def"
 #undef BOOL
 #undef U64
@@ -315,28 +305,11 @@ static void add_engine(struct lab *lab, uint32_t idx)
 
 enum status lab_hub_init(struct lab *lab)
 {
-    const struct coord_limits coord = {
-        .max_sessions = (uint32_t)defaults.sessions_max,
-        .max_requests = (uint32_t)defaults.limits_requests + 1,
-        .max_engines = LAB_ENGINES_MAX,
-        .max_classes = (uint32_t)defaults.sessions_classes,
-        .max_workflows = (uint32_t)defaults.limits_workflows,
-        .max_workflow_bytes = defaults.limits_workflow_bytes,
-        .max_graph_bytes = defaults.sessions_graph_bytes,
-        .half_life_us = defaults.sessions_half_life_ms * 1000,
-        .session_idle_us = defaults.sessions_idle_ms * 1000,
-        .policy = route_policy_find(lab->plan->policy),
-        .margin_steps = (uint32_t)defaults.routing_margin,
-        .retry_executed = defaults.retry_executed,
-        .retry_budget_ratio = defaults.retry_budget_ratio,
-        .health_interval_us = defaults.health_interval_ms * 1000,
-        .health_fail_count = (uint32_t)defaults.health_fail_count,
-        .health_open_us = defaults.health_open_ms * 1000,
-    };
-    const struct agent_limits agent = {.max_steps = (uint32_t)defaults.limits_requests + 1,
-                                       .queue_max = (uint32_t)defaults.routing_queue_max,
-                                       .queue_timeout_us =
-                                           defaults.routing_queue_timeout_ms * 1000};
+    struct coord_limits coord = coord_limits_of(&defaults);
+    const struct agent_limits agent = agent_limits_of(&defaults);
+    coord.max_engines = LAB_ENGINES_MAX;
+    coord.max_receipts = 0; /* nobody reads them */
+    coord.policy = route_policy_find(lab->plan->policy);
     if (coord.policy == NULL) {
         return ST_INVAL;
     }

@@ -48,6 +48,36 @@ static void registry__each_entry__is_found_by_its_name(void **ctx)
     assert_null(route_policy_find(STR("sag")));
 }
 
+/* The values of the key in configurations, which coord_limits_of takes as places in the registry.
+ */
+static const char *const config_policies =
+#define BOOL(key, field, def, reload, text)
+#define U64(key, field, def, min, max, unit, reload, text)
+#define F64(key, field, def, min, max, unit, reload, text)
+#define TEXT(key, field, def, max_len, reload, text)
+#define LIST(key, field, def, max_count, max_len, reload, text)
+#define ENUM(key, field, def, allowed, reload, text) key ":" allowed ";"
+#include "common/base/config.def"
+    ;
+
+static void registry__in_the_order_of_the_configuration(void **ctx)
+{
+    (void)ctx;
+    static const char key[] = "routing.policy:";
+    const char *at = strstr(config_policies, key);
+    assert_non_null(at);
+    at += strlen(key);
+    struct str rest = {at, strcspn(at, ";")};
+    struct str name;
+    size_t count = 0;
+    while (str_split(&rest, '|', &name)) {
+        assert_ptr_equal(route_policy_find(name), route_policy_at(count));
+        assert_non_null(route_policy_at(count));
+        count++;
+    }
+    assert_null(route_policy_at(count));
+}
+
 static void policies__no_engine__notfound(void **ctx)
 {
     (void)ctx;
@@ -135,6 +165,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup(name, setup)
     const struct CMUnitTest tests[] = {
         T(registry__each_entry__is_found_by_its_name),
+        T(registry__in_the_order_of_the_configuration),
         T(policies__no_engine__notfound),
         T(round_robin__goes_round),
         T(least_request__fewest_running_and_waiting),
