@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time of one modelled step of a long session, iteration by iteration and in runs, on one engine
- * whose memory holds all of its sessions or not even most of them; prints JSON. */
+ * whose memory holds all of its sessions or not even most of them, without and with room for the
+ * rest in host memory; prints JSON. */
 #include "common/base/hash.h"
 #include "common/base/rng.h"
 #include "simulator/model/engine.h"
@@ -32,6 +33,7 @@ struct bench {
     struct rng rng;
     uint32_t block_tokens;
     uint32_t session_count;
+    uint32_t host_tokens; /* 0 = no tier, no pins, no priorities */
     uint32_t row_count;
     bool is_in_runs;
     uint64_t step_count;
@@ -74,6 +76,7 @@ static void submit(struct bench *bench, struct session *session)
         .block_hash_count = HASHES,
         .prompt_tokens = prompt_tokens,
         .output_tokens = output_tokens,
+        .priority = bench->host_tokens > 0 ? (int64_t)rng_below(&bench->rng, 3) : 0,
     };
     struct sim_request_id id;
     must(sim_engine_submit(bench->engine, &spec, &id));
@@ -90,7 +93,11 @@ static void turn(struct bench *bench)
     bench->virtual_us += us;
     for (size_t i = 0; i < count; i++) {
         if (events[i].kind == SIM_EVENT_FINISHED) {
+            const struct session *session = events[i].owner;
             bench->step_count++;
+            if (bench->host_tokens > 0) {
+                must(sim_engine_pin(bench->engine, session->key, bench->virtual_us + 500000));
+            }
             submit(bench, events[i].owner);
         }
     }
@@ -102,6 +109,8 @@ static void measure(struct bench *bench, const struct sim_evict *evict, bool is_
     sim_engine_opts_init(&opts, sim_profile_find(STR("a100x4-llama3-70b")));
     opts.block_tokens = bench->block_tokens;
     opts.evict = evict;
+    opts.tiers.host_tokens = bench->host_tokens;
+    opts.has_pins = bench->host_tokens > 0;
     bench->is_in_runs = is_in_runs;
     bench->step_count = 0;
     bench->begin_count = 0;
@@ -118,13 +127,15 @@ static void measure(struct bench *bench, const struct sim_evict *evict, bool is_
     }
     double ns = (double)(cpu_ns() - begin_ns) / (double)bench->step_count;
     const struct sim_engine_counters *n = sim_engine_counters(bench->engine);
-    (void)printf("%s\n  {\"sessions\": %u, \"block_tokens\": %u, \"evict\": \"%s\", \"runs\": %s, "
+    (void)printf("%s\n  {\"sessions\": %u, \"block_tokens\": %u, \"host_tokens\": %u, \"evict\": "
+                 "\"%s\", \"runs\": %s, "
                  "\"steps\": %llu, "
                  "\"ns_per_step\": %.0f, \"steps_per_minute\": %.0f, \"begins_per_step\": %.2f, "
                  "\"iterations_per_step\": %.1f, \"hit_ratio\": %.3f, \"virtual_s\": %.3f}",
                  bench->row_count++ > 0 ? "," : "", bench->session_count, bench->block_tokens,
-                 evict->name, is_in_runs ? "true" : "false", (unsigned long long)bench->step_count,
-                 ns, 60e9 / ns, (double)bench->begin_count / (double)bench->step_count,
+                 bench->host_tokens, evict->name, is_in_runs ? "true" : "false",
+                 (unsigned long long)bench->step_count, ns, 60e9 / ns,
+                 (double)bench->begin_count / (double)bench->step_count,
                  (double)n->iteration_count / (double)bench->step_count,
                  (double)n->hit_tokens / (double)n->query_tokens, (double)bench->virtual_us * 1e-6);
     sim_engine_free(bench->engine);
@@ -136,16 +147,20 @@ int main(void)
     static const struct {
         uint32_t sessions;
         uint32_t block_tokens;
+        uint32_t host_tokens;
     } loads[] = {
-        {6, BLOCK_TOKENS_MIN},
-        {6, 512},
-        {SESSIONS_MAX, BLOCK_TOKENS_MIN},
-        {SESSIONS_MAX, 512},
+        {6, BLOCK_TOKENS_MIN, 0},
+        {6, 512, 0},
+        {SESSIONS_MAX, BLOCK_TOKENS_MIN, 0},
+        {SESSIONS_MAX, 512, 0},
+        {SESSIONS_MAX, BLOCK_TOKENS_MIN, 1600000},
+        {SESSIONS_MAX, 512, 1600000},
     };
     (void)printf("{\"results\": [");
     for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
         bench.session_count = loads[i].sessions;
         bench.block_tokens = loads[i].block_tokens;
+        bench.host_tokens = loads[i].host_tokens;
         for (size_t j = 0; sim_evict_at(j) != NULL; j++) {
             (void)measure(&bench, sim_evict_at(j), false);
             (void)measure(&bench, sim_evict_at(j), true);

@@ -170,6 +170,12 @@ static uint32_t first_block(const struct sim_chains *chains, uint32_t idx)
     return idx == SIM_BLOCK_NONE ? SIM_BLOCK_NONE : chains->chains[idx].first;
 }
 
+uint32_t sim_chains_find(const struct sim_chains *chains, uint64_t key)
+{
+    const uint64_t *at = map_get(&chains->by_key, key);
+    return at != NULL ? chains->chains[*at].first : SIM_BLOCK_NONE;
+}
+
 uint32_t sim_chains_first(const struct sim_chains *chains)
 {
     return first_block(chains, chains->first);

@@ -25,6 +25,9 @@ void sim_chains_remove(struct sim_chains *chains, uint32_t block);
 /* Nothing when the chain is not there. */
 void sim_chains_hint(struct sim_chains *chains, uint64_t key, const struct sim_chain_hint *hint);
 
+/* The first block to go of this one, or SIM_BLOCK_NONE. */
+uint32_t sim_chains_find(const struct sim_chains *chains, uint64_t key);
+
 /* The chains in no order that matters: the first block to go of the first one, or SIM_BLOCK_NONE.
  */
 uint32_t sim_chains_first(const struct sim_chains *chains);

@@ -16,15 +16,18 @@ struct block {
     uint32_t depth;    /* blocks before it in its chain */
     uint32_t before;   /* guesses where to look first: its parent when it was stored, */
     uint32_t after;    /* and the last one stored behind it */
+    uint32_t mark;     /* of the last sim_kv_hold that met it */
+    bool has_state;    /* kept by the one in the index */
 };
 
 struct sim_kv {
     const struct mem *mem;
     struct sim_kv_opts opts;
-    struct sim_chains *chains; /* of unreferenced blocks with hash; NULL when no policy asks */
+    struct sim_chains *chains; /* of unreferenced blocks with hash; NULL when nobody asks */
     uint64_t now_us;
     struct block *blocks; /* [block_count + 1]; the last one is the head of the idle queue */
     uint32_t block_count;
+    uint32_t mark;
     uint32_t idle_count;
     uint32_t hashed_idle_count; /* of those, how many have a hash */
     struct map index;           /* hash -> block */
@@ -50,7 +53,7 @@ enum status sim_kv_new(struct sim_kv **ret, const struct mem *mem, const struct 
     map_init(&kv->index, mem, block_count);
     kv->blocks = mem_calloc(mem, (size_t)block_count + 1, sizeof(*kv->blocks));
     enum status st = kv->blocks == NULL ? ST_NOMEM : ST_OK;
-    if (st == ST_OK && opts->evict->score != NULL) {
+    if (st == ST_OK && (opts->has_chains || opts->evict->score != NULL)) {
         st = sim_chains_new(&kv->chains, mem, block_count);
     }
     if (st != ST_OK) {
@@ -123,11 +126,18 @@ static bool is_leaf(const struct sim_kv *kv, uint32_t idx)
     return has_copy || b->children == 0;
 }
 
+/* The block that stands in the index for the one before this; SIM_BLOCK_NONE for a first one. */
+static uint32_t parent_of(const struct sim_kv *kv, uint32_t idx)
+{
+    const struct block *b = &kv->blocks[idx];
+    return b->parent_hash != 0 ? indexed(kv, b->parent_hash, b->before) : SIM_BLOCK_NONE;
+}
+
 /* Takes the block out of the index; it must have a hash. */
 static void forget(struct sim_kv *kv, uint32_t idx)
 {
     struct block *b = &kv->blocks[idx];
-    uint32_t parent = b->parent_hash != 0 ? indexed(kv, b->parent_hash, b->before) : SIM_BLOCK_NONE;
+    uint32_t parent = parent_of(kv, idx);
     if (parent != SIM_BLOCK_NONE) {
         kv->blocks[parent].children--;
     }
@@ -136,6 +146,7 @@ static void forget(struct sim_kv *kv, uint32_t idx)
     } else if (b->same_next != SIM_BLOCK_NONE) {
         *map_get(&kv->index, b->hash) = b->same_next;
         kv->blocks[b->same_next].children = b->children;
+        kv->blocks[b->same_next].has_state = b->has_state;
     } else {
         (void)map_remove(&kv->index, b->hash);
     }
@@ -147,6 +158,7 @@ static void forget(struct sim_kv *kv, uint32_t idx)
     b->hash = 0;
     b->parent_hash = 0;
     b->children = 0;
+    b->has_state = false;
 }
 
 static struct sim_evict_memory memory_facts(const struct sim_kv *kv)
@@ -199,7 +211,7 @@ static uint32_t pick_by_score(const struct sim_kv *kv)
 static uint32_t pick(const struct sim_kv *kv, uint32_t likely)
 {
     uint32_t first = kv->blocks[kv->block_count].next;
-    if (kv->chains == NULL || kv->blocks[first].hash == 0) {
+    if (kv->opts.evict->score == NULL || kv->blocks[first].hash == 0) {
         return first;
     }
     if (likely != SIM_BLOCK_NONE && is_leaf(kv, likely)) {
@@ -252,18 +264,52 @@ sim_kv_match(const struct sim_kv *kv, const uint64_t *hashes, uint32_t n, uint32
     return count;
 }
 
+uint32_t sim_kv_match_state(const struct sim_kv *kv, const uint64_t *hashes, uint32_t n)
+{
+    uint32_t count = 0;
+    uint32_t idx = SIM_BLOCK_NONE;
+    for (uint32_t i = 0; i < n; i++) {
+        idx = next_of(kv, idx, hashes[i]);
+        count = kv->blocks[idx].has_state ? i + 1 : count;
+    }
+    return count;
+}
+
+void sim_kv_keep_state(struct sim_kv *kv, uint32_t block)
+{
+    ASSERT(sim_kv_is_held(kv, block));
+    kv->blocks[indexed(kv, kv->blocks[block].hash, block)].has_state = true;
+}
+
+static void refer(struct sim_kv *kv, uint32_t idx)
+{
+    if (kv->blocks[idx].refs == 0) {
+        idle_remove(kv, idx);
+    }
+    kv->blocks[idx].refs++;
+}
+
 void sim_kv_take(struct sim_kv *kv, const uint64_t *hashes, uint32_t n, uint32_t *ret_blocks)
 {
     uint32_t idx = SIM_BLOCK_NONE;
     for (uint32_t i = 0; i < n; i++) {
         idx = next_of(kv, idx, hashes[i]);
         ASSERT(idx != SIM_BLOCK_NONE);
-        if (kv->blocks[idx].refs == 0) {
-            idle_remove(kv, idx);
-        }
-        kv->blocks[idx].refs++;
+        refer(kv, idx);
         ret_blocks[i] = idx;
     }
+}
+
+/* Its content makes room; where it was the last copy, the tiers may keep one. */
+static void evict(struct sim_kv *kv, uint32_t idx)
+{
+    const struct block *b = &kv->blocks[idx];
+    bool has_copy = b->same_prev != SIM_BLOCK_NONE || b->same_next != SIM_BLOCK_NONE;
+    if (kv->opts.tiers != NULL && !has_copy) {
+        sim_tiers_evicted(kv->opts.tiers, b->hash);
+    }
+    forget(kv, idx);
+    kv->evicted_count++;
 }
 
 enum status sim_kv_alloc(struct sim_kv *kv, uint32_t n, uint32_t *ret_blocks)
@@ -280,8 +326,7 @@ enum status sim_kv_alloc(struct sim_kv *kv, uint32_t n, uint32_t *ret_blocks)
             is_cached && kv->chains != NULL ? sim_chains_after(kv->chains, idx) : SIM_BLOCK_NONE;
         idle_remove(kv, idx);
         if (is_cached) {
-            forget(kv, idx);
-            kv->evicted_count++;
+            evict(kv, idx);
         }
         kv->blocks[idx].refs = 1;
         ret_blocks[i] = idx;
@@ -342,6 +387,30 @@ void sim_kv_release(struct sim_kv *kv, const uint32_t *blocks, uint32_t n, uint6
     }
 }
 
+uint32_t sim_kv_hold(struct sim_kv *kv, uint64_t chain, uint32_t *ret_blocks)
+{
+    uint32_t n = 0;
+    uint32_t idx = sim_chains_find(kv->chains, chain);
+    kv->mark++;
+    for (; idx != SIM_BLOCK_NONE; idx = sim_chains_after(kv->chains, idx)) {
+        uint32_t from = n;
+        for (uint32_t i = idx; i != SIM_BLOCK_NONE && kv->blocks[i].mark != kv->mark;
+             i = parent_of(kv, i)) {
+            kv->blocks[i].mark = kv->mark;
+            ret_blocks[n++] = i;
+        }
+        for (uint32_t to = n; from + 1 < to; from++) { /* what they depend on first */
+            uint32_t last = ret_blocks[--to];
+            ret_blocks[to] = ret_blocks[from];
+            ret_blocks[from] = last;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        refer(kv, ret_blocks[i]);
+    }
+    return n;
+}
+
 void sim_kv_set_now(struct sim_kv *kv, uint64_t now_us)
 {
     kv->now_us = now_us;
@@ -352,6 +421,19 @@ void sim_kv_hint(struct sim_kv *kv, uint64_t chain, const struct sim_chain_hint 
     if (kv->chains != NULL) {
         sim_chains_hint(kv->chains, chain, hint);
     }
+}
+
+struct sim_chain_hint sim_kv_chain_hint(const struct sim_kv *kv, uint64_t chain)
+{
+    uint32_t idx = sim_chains_find(kv->chains, chain);
+    uint64_t key;
+    return idx != SIM_BLOCK_NONE ? sim_chains_facts(kv->chains, idx, kv->now_us, &key).hint
+                                 : SIM_CHAIN_UNKNOWN;
+}
+
+bool sim_kv_is_held(const struct sim_kv *kv, uint32_t block)
+{
+    return block < kv->block_count && kv->blocks[block].refs > 0 && kv->blocks[block].hash != 0;
 }
 
 void sim_kv_reset(struct sim_kv *kv)
@@ -378,6 +460,15 @@ struct sim_kv_counts sim_kv_counts(const struct sim_kv *kv)
         .evicted_count = kv->evicted_count,
         .unstored_count = kv->unstored_count,
     };
+}
+
+uint64_t sim_kv_refs(const struct sim_kv *kv)
+{
+    uint64_t refs = 0;
+    for (uint32_t i = 0; i < kv->block_count; i++) {
+        refs += kv->blocks[i].refs;
+    }
+    return refs;
 }
 
 /* Is the block reachable from the index under its hash? */
@@ -408,6 +499,9 @@ static bool are_families_whole(const struct sim_kv *kv)
         const struct block *b = &kv->blocks[i];
         children += b->children;
         with_parent += b->parent_hash != 0;
+        if (b->has_state && indexed(kv, b->hash, SIM_BLOCK_NONE) != i) {
+            return false;
+        }
         if (b->parent_hash == 0) {
             continue;
         }

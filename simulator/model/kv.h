@@ -11,6 +11,7 @@
 #define SIMULATOR_MODEL_KV_H
 
 #include "simulator/model/evict.h"
+#include "simulator/model/tiers.h"
 
 struct sim_kv;
 
@@ -19,6 +20,8 @@ struct sim_kv_opts {
     uint32_t block_count;
     double block_s; /* as in struct sim_evict_memory */
     double depth_s;
+    struct sim_tiers *tiers; /* are told what is evicted; NULL = none */
+    bool has_chains;         /* finds blocks by chain (sim_kv_hold), even if the policy does not */
 };
 
 enum { SIM_KV_BLOCKS_MAX = 1 << 28 };
@@ -58,10 +61,20 @@ MUST_CHECK enum status sim_kv_alloc(struct sim_kv *kv, uint32_t n, uint32_t *ret
  * hash, this one gets none either. */
 void sim_kv_store(struct sim_kv *kv, uint32_t block, uint64_t hash, uint32_t parent);
 
+/* The used block has a hash: a state is kept of what ends with it. */
+void sim_kv_keep_state(struct sim_kv *kv, uint32_t block);
+
+/* Of hashes[n], all of which must match: how many lead up to the last one with a state. O(n). */
+uint32_t sim_kv_match_state(const struct sim_kv *kv, const uint64_t *hashes, uint32_t n);
+
 /* Drops one reference of each of blocks[n], the last one first, so that room is made from the tail
  * of a chain and a prefix outlives what depends on it. Those that nobody references any more belong
  * to this chain until they are taken again. Blocks without hash are handed out before any other. */
 void sim_kv_release(struct sim_kv *kv, const uint32_t *blocks, uint32_t n, uint64_t chain);
+
+/* References the blocks of a chain that nobody does and those that they depend on, for
+ * sim_kv_release with the same ret_blocks [total_blocks]; gives how many. Only with has_chains. */
+uint32_t sim_kv_hold(struct sim_kv *kv, uint64_t chain, uint32_t *ret_blocks);
 
 /* For idle times; it never goes back. */
 void sim_kv_set_now(struct sim_kv *kv, uint64_t now_us);
@@ -69,10 +82,19 @@ void sim_kv_set_now(struct sim_kv *kv, uint64_t now_us);
 /* As sim_engine_hint. */
 void sim_kv_hint(struct sim_kv *kv, uint64_t chain, const struct sim_chain_hint *hint);
 
+/* The last hint, SIM_CHAIN_UNKNOWN when there is none. Only with has_chains. */
+struct sim_chain_hint sim_kv_chain_hint(const struct sim_kv *kv, uint64_t chain);
+
+/* Is the block referenced, and can it be hit? */
+bool sim_kv_is_held(const struct sim_kv *kv, uint32_t block);
+
 /* Forgets the content of every cached block; used ones keep theirs. */
 void sim_kv_reset(struct sim_kv *kv);
 
 struct sim_kv_counts sim_kv_counts(const struct sim_kv *kv);
+
+/* All references together. O(block_count). For tests and debug builds. */
+uint64_t sim_kv_refs(const struct sim_kv *kv);
 
 /* Walks everything; false when an invariant is broken, also when a block that depends on another
  * has outlived it. O(block_count). For tests and debug builds. */

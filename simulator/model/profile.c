@@ -72,6 +72,14 @@ static const struct sim_profile profiles[] = {
     },
 };
 
+uint64_t sim_kv_shape_bytes(const struct sim_kv_shape *shape, uint64_t tokens)
+{
+    uint64_t numbers = shape->lora_rank > 0 ? (uint64_t)shape->lora_rank + shape->rope_dim
+                                            : UINT64_C(2) * shape->kv_heads * shape->head_dim;
+    uint64_t token_bytes = numbers * shape->layers * shape->dtype_bytes;
+    return tokens > 0 ? token_bytes * tokens + shape->linear_state_bytes : 0;
+}
+
 void sim_batch_add_chunk(struct sim_batch *batch, uint32_t u, uint32_t c)
 {
     batch->prefill_tokens += u;

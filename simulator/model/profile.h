@@ -8,13 +8,15 @@
 
 #include "common/base/str.h"
 
+enum { SIM_PROFILE_NAME_BYTES = 64, SIM_PROFILE_TEXT_BYTES = 192 };
+
 /* Letters as in docs/profiles.md. */
 struct sim_profile {
-    const char *name;
-    const char *text;       /* one line for --help */
-    double a_s;             /* fixed cost of an iteration */
-    double b_s_per_token;   /* compute per new token (linear layers) */
-    double d_s_per_pair;    /* attention compute per (new token, earlier token) pair */
+    char name[SIM_PROFILE_NAME_BYTES];
+    char text[SIM_PROFILE_TEXT_BYTES]; /* one line for --help */
+    double a_s;                        /* fixed cost of an iteration */
+    double b_s_per_token;              /* compute per new token (linear layers) */
+    double d_s_per_pair;               /* attention compute per (new token, earlier token) pair */
     double f_s;             /* least time of an iteration: fixed cost + reading the weights once */
     double g_s_per_request; /* per decoding request */
     double h_s_per_token;   /* reading the KV of one context token while decoding */
@@ -24,6 +26,28 @@ struct sim_profile {
     uint32_t budget_tokens;      /* tokens of one iteration, decode first; the prefill chunk */
     uint32_t context_tokens;     /* longest prompt + output */
 };
+
+/* What a model keeps of a request's context. */
+struct sim_kv_shape {
+    uint32_t layers; /* with full attention: those whose part grows with the context */
+    uint32_t kv_heads;
+    uint32_t head_dim;
+    uint32_t dtype_bytes;        /* of a number in the cache: 2 for bf16, 1 for fp8 */
+    uint32_t lora_rank;          /* > 0 = MLA: one latent vector per token instead of heads */
+    uint32_t rope_dim;           /* beside it */
+    uint64_t linear_state_bytes; /* of all layers with linear attention or a state space: of one
+                                    size whatever the context */
+};
+
+/* Bytes that a context of so many tokens takes:
+ *
+ *     full attention  2 layers kv_heads head_dim dtype_bytes tokens    (arXiv 2604.05012)
+ *     MLA             layers (lora_rank + rope_dim) dtype_bytes tokens (DeepSeek-V2, arXiv
+ * 2405.04434) hybrid          either of them, over the layers with full attention, +
+ * linear_state_bytes
+ *
+ * 0 for no tokens. */
+uint64_t sim_kv_shape_bytes(const struct sim_kv_shape *shape, uint64_t tokens);
 
 /* What one iteration does. */
 struct sim_batch {

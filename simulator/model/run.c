@@ -4,18 +4,22 @@
  * for want of blocks or of a place in the batch, and neither comes back within a run. */
 #include "simulator/model/engine.h"
 #include "simulator/model/engine_state.h"
+#include "simulator/model/plan.h"
 
 /* Iterations from the planned one to the first that ends a request or fills a block. */
 static uint64_t run_most(const struct sim_engine *engine, uint64_t preempted_before)
 {
     uint64_t most = UINT64_MAX;
-    if (engine->batch.decode_requests != engine->running_count ||
+    if (engine->batch.decode_requests + engine->loading_count != engine->running_count ||
         engine->counters.preempted_count != preempted_before) {
         return 1; /* prefills, or a place for those that wait in the next iteration */
     }
     LIST_FOR_EACH(link, &engine->running)
     {
         const struct request *req = request_of(link);
+        if (req->is_loading) {
+            continue;
+        }
         uint64_t room = (uint64_t)req->block_count * engine->opts.block_tokens;
         uint64_t in_block = room - req->computed_tokens;
         uint64_t to_end = req->spec.output_tokens - req->generated_tokens;
@@ -41,6 +45,15 @@ static void run_set(struct sim_engine *engine, uint64_t most, uint64_t limit_us)
     }
 }
 
+/* What the time brings about must happen between the iterations between which it does in single
+ * ones. */
+static uint64_t run_limit(const struct sim_engine *engine, uint64_t max_us)
+{
+    uint64_t at_us = sim_engine_next_at_us(engine);
+    uint64_t left_us = at_us == UINT64_MAX ? at_us : at_us - engine->begun_at_us;
+    return left_us < max_us ? left_us : max_us;
+}
+
 enum status
 sim_engine_begin_run(struct sim_engine *engine, uint64_t max_us, uint64_t *ret_duration_us)
 {
@@ -49,8 +62,11 @@ sim_engine_begin_run(struct sim_engine *engine, uint64_t max_us, uint64_t *ret_d
     if (st != ST_OK) {
         return st;
     }
+    if (engine->is_pause) {
+        return ST_OK;
+    }
     engine->is_merging = true;
-    run_set(engine, run_most(engine, preempted_before), max_us);
+    run_set(engine, run_most(engine, preempted_before), run_limit(engine, max_us));
     *ret_duration_us = engine->duration_us;
     return ST_OK;
 }
@@ -58,7 +74,9 @@ sim_engine_begin_run(struct sim_engine *engine, uint64_t max_us, uint64_t *ret_d
 uint64_t sim_engine_cut_run(struct sim_engine *engine, uint64_t elapsed_us)
 {
     ASSERT(engine->is_iterating);
-    if (engine->iterations > 1) {
+    if (engine->is_pause && elapsed_us < engine->duration_us) {
+        engine->duration_us = elapsed_us;
+    } else if (engine->iterations > 1) {
         run_set(engine, engine->iterations, elapsed_us);
         sim_engine_settle_run(engine);
     }

@@ -129,9 +129,61 @@ static void profile__a100x4_llama3_70b__has_the_known_step_times(void **state)
                  4e-3 + 0.226e-3 * 2048 + 57.5e-9 * 400000 + 4.2e-9 * 2036 * 11018, 1e-9);
 }
 
+/* Llama-3-8B, Llama-3-70B, Qwen3-Coder-30B-A3B: 2 * layers * heads * 128 * 2. */
+static void kv_bytes__full_attention__are_those_of_the_profiles(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *profile;
+        uint32_t layers;
+        uint32_t kv_heads;
+    } rows[3] = {
+        {"h100-llama3-8b", 32, 8}, {"a100x4-llama3-70b", 80, 8}, {"h200-qwen3-coder-30b", 48, 4}};
+    for (int i = 0; i < 3; i++) {
+        const struct sim_kv_shape shape = {.layers = rows[i].layers,
+                                           .kv_heads = rows[i].kv_heads,
+                                           .head_dim = 128,
+                                           .dtype_bytes = 2};
+        const struct sim_profile *profile = sim_profile_find(str_of(rows[i].profile));
+        assert_int_equal(sim_kv_shape_bytes(&shape, 1), profile->kv_bytes_per_token);
+        assert_int_equal(sim_kv_shape_bytes(&shape, 1000), 1000 * profile->kv_bytes_per_token);
+        assert_int_equal(sim_kv_shape_bytes(&shape, 0), 0);
+    }
+}
+
+/* DeepSeek-V3: 61 layers, rank 512, 64 numbers of rotary key: 61 * 576 * 2. */
+static void kv_bytes__mla__is_one_latent_vector_per_layer(void **state)
+{
+    (void)state;
+    const struct sim_kv_shape shape = {.layers = 61,
+                                       .kv_heads = 128,
+                                       .head_dim = 128,
+                                       .dtype_bytes = 2,
+                                       .lora_rank = 512,
+                                       .rope_dim = 64};
+    assert_int_equal(sim_kv_shape_bytes(&shape, 1), 70272);
+    assert_int_equal(sim_kv_shape_bytes(&shape, 100000), UINT64_C(7027200000));
+}
+
+/* 12 of 48 layers with full attention, 2 heads of 256: 24,576 a token; 36 states of 1 MiB. */
+static void kv_bytes__hybrid__only_full_attention_grows(void **state)
+{
+    (void)state;
+    const struct sim_kv_shape shape = {.layers = 12,
+                                       .kv_heads = 2,
+                                       .head_dim = 256,
+                                       .dtype_bytes = 2,
+                                       .linear_state_bytes = UINT64_C(36) << 20};
+    assert_int_equal(sim_kv_shape_bytes(&shape, 1), 24576 + 37748736);
+    assert_int_equal(sim_kv_shape_bytes(&shape, 2) - sim_kv_shape_bytes(&shape, 1), 24576);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kv_bytes__full_attention__are_those_of_the_profiles),
+        cmocka_unit_test(kv_bytes__mla__is_one_latent_vector_per_layer),
+        cmocka_unit_test(kv_bytes__hybrid__only_full_attention_grows),
         cmocka_unit_test(iteration__one_chunk__costs_a_bu_du),
         cmocka_unit_test(iteration__decodes_only__costs_f_gb_hc),
         cmocka_unit_test(iteration__chunk_beside_decodes__reads_the_weights_once),

@@ -11,7 +11,8 @@
 enum { OPS = 220, HASHES = 24, SEEDS = 16, BLOCK_TOKENS = 16 };
 
 /* With gcc and clang, -O0 and -O2. */
-#define KNOWN_DIGEST UINT64_C(0x485e9ce068681f7c)
+#define KNOWN_DIGEST         UINT64_C(0x485e9ce068681f7c)
+#define KNOWN_OPTIONS_DIGEST UINT64_C(0x356cd1cb2a675172)
 
 enum mode { MODE_SINGLE, MODE_CUT, MODE_LIMIT, MODES };
 
@@ -23,6 +24,7 @@ struct op {
     uint32_t output_tokens;
     uint32_t given_tokens;
     uint32_t aborts; /* index of an op before; OPS = this one submits */
+    int64_t priority;
     uint64_t chain;
 };
 
@@ -38,6 +40,9 @@ struct world {
     uint64_t begin_count;
     uint64_t preempted_count;
     uint64_t evicted_count;
+    uint64_t store_tokens;               /* 0 = no store */
+    struct sim_engine_counters counters; /* of the last play */
+    struct sim_pin_counts pins;
 };
 
 static void make_op(struct world *w, uint32_t idx, uint64_t *at_us)
@@ -58,7 +63,32 @@ static void make_op(struct world *w, uint32_t idx, uint64_t *at_us)
     op->aborts = idx > 0 && rng_below(&w->rng, 8) == 0 ? (uint32_t)rng_below(&w->rng, idx) : OPS;
 }
 
-static void make_world(struct world *w, uint64_t seed, const struct sim_evict *evict)
+/* Everything that is off by default. */
+static void add_options(struct world *w)
+{
+    w->opts.has_pins = true;
+    w->opts.tiers.host_tokens = BLOCK_TOKENS * rng_below(&w->rng, 80);
+    w->opts.tiers.host_mode =
+        rng_below(&w->rng, 2) == 0 ? SIM_TIER_WRITE_BACK : SIM_TIER_WRITE_THROUGH;
+    w->opts.tiers.host_link = (struct sim_link_opts){
+        .bytes_per_s = 1000000000 + rng_below(&w->rng, 9000000000),
+        .latency_us = rng_below(&w->rng, 6000),
+        .has_write_time = rng_below(&w->rng, 2) == 0,
+    };
+    w->opts.tiers.store_link = w->opts.tiers.host_link;
+    w->store_tokens = rng_below(&w->rng, 2) * BLOCK_TOKENS * 200;
+    w->opts.admission = (enum sim_admission)rng_below(&w->rng, 3);
+    if (w->opts.admission == SIM_ADMIT_STATES) {
+        w->opts.tiers.host_tokens = 0;
+        w->store_tokens = 0;
+    }
+    for (uint32_t i = 0; i < OPS; i++) {
+        w->ops[i].priority = (int64_t)rng_below(&w->rng, 3) - 1;
+    }
+}
+
+static void
+make_world(struct world *w, uint64_t seed, const struct sim_evict *evict, bool has_options)
 {
     uint64_t at_us = 0;
     memset(w, 0, sizeof(*w));
@@ -73,6 +103,9 @@ static void make_world(struct world *w, uint64_t seed, const struct sim_evict *e
     w->opts.evict = evict;
     for (uint32_t i = 0; i < OPS; i++) {
         make_op(w, i, &at_us);
+    }
+    if (has_options) {
+        add_options(w);
     }
 }
 
@@ -97,11 +130,38 @@ static void note_state(struct world *w)
     note(w, n->recomputed_tokens);
     note(w, n->busy_us);
     note(w, sim_engine_batch(w->engine)->decode_tokens);
+    if (w->opts.has_pins) {
+        note(w, sim_engine_pins(w->engine).blocks);
+        note(w, sim_engine_pins(w->engine).expired_count);
+        note(w, sim_engine_pins(w->engine).broken_count);
+        note(w, n->load_count);
+        note(w, n->prefetch_lost_blocks);
+        note(w, n->received_blocks);
+        note(w, n->unadmitted_blocks);
+        note(w, sim_engine_tiers(w->engine).host_hit_blocks);
+        note(w, sim_engine_tiers(w->engine).host_written_blocks);
+        note(w, sim_engine_tiers(w->engine).store_hit_blocks);
+        note(w, sim_engine_tiers(w->engine).store_written_blocks);
+    }
+}
+
+/* For one that comes later: its KV from a tier or from another engine. */
+static void bring(struct world *w, uint32_t idx)
+{
+    const struct op *op = &w->ops[idx < OPS ? idx : 0];
+    if (idx % 2 == 0) {
+        note(w, sim_engine_prefetch(w->engine, op->hashes, HASHES, op->chain));
+    } else if (idx % 8 == 1) {
+        note(w, sim_engine_receive(w->engine, op->hashes, HASHES / 2, op->chain));
+    }
 }
 
 static void do_op(struct world *w, struct op *op)
 {
     sim_engine_set_now(w->engine, op->at_us);
+    if (w->opts.has_pins) {
+        bring(w, (uint32_t)(op - w->ops) + 2);
+    }
     if (op->aborts < OPS) {
         note(w, sim_engine_abort(w->engine, w->ops[op->aborts].id));
     } else {
@@ -113,6 +173,7 @@ static void do_op(struct world *w, struct op *op)
             .prompt_tokens = op->prompt_tokens,
             .output_tokens = op->output_tokens,
             .given_tokens = op->given_tokens,
+            .priority = op->priority,
         };
         assert_status(sim_engine_submit(w->engine, &spec, &op->id), ST_OK);
     }
@@ -140,6 +201,10 @@ static void take_events(struct world *w, uint64_t now_us)
                 .next_use_at_us = now_us + ev->id.v * 7919 % 100000,
             };
             sim_engine_hint(w->engine, op->chain, &hint);
+            if (w->opts.has_pins && ev->id.v % 2 == 0) {
+                assert_status(sim_engine_pin(w->engine, op->chain, now_us + ev->id.v % 5 * 40000),
+                              ST_OK);
+            }
         }
     }
     assert_true(sim_engine_check(w->engine));
@@ -177,6 +242,10 @@ static void play(struct world *w, enum mode mode)
     w->digest = 0;
     w->first_count = 0;
     w->begin_count = 0;
+    if (w->store_tokens > 0) {
+        assert_status(
+            sim_store_new(&w->opts.tiers.store, mem_heap(), w->store_tokens, BLOCK_TOKENS), ST_OK);
+    }
     assert_status(sim_engine_new(&w->engine, mem_heap(), &w->opts), ST_OK);
     while (next < OPS || end_at_us != UINT64_MAX) {
         uint64_t op_at_us = next < OPS ? w->ops[next].at_us : UINT64_MAX;
@@ -197,15 +266,20 @@ static void play(struct world *w, enum mode mode)
         end_at_us = begin(w, now_us, next < OPS ? w->ops[next].at_us : UINT64_MAX);
     }
     note_state(w);
+    sim_engine_set_now(w->engine, UINT64_MAX - 1);
     assert_int_equal(sim_engine_kv(w->engine).used_blocks, 0);
     w->preempted_count = sim_engine_counters(w->engine)->preempted_count;
     w->evicted_count = sim_engine_kv(w->engine).evicted_count;
+    w->counters = *sim_engine_counters(w->engine);
+    w->pins = sim_engine_pins(w->engine);
     sim_engine_free(w->engine);
+    sim_store_free(w->opts.tiers.store);
+    w->opts.tiers.store = NULL;
 }
 
-static void run__random_load_in_runs__is_as_iteration_by_iteration(void **state)
+/* A digest over all seeds and policies. */
+static uint64_t compare_modes(bool has_options)
 {
-    (void)state;
     static struct world w;
     uint64_t digest = 0;
     for (size_t i = 0; sim_evict_at(i) != NULL; i++) {
@@ -213,15 +287,25 @@ static void run__random_load_in_runs__is_as_iteration_by_iteration(void **state)
         uint64_t run_begins = 0;
         uint64_t preempted = 0;
         uint64_t evicted = 0;
+        uint64_t rare[6] = {0};
         for (uint64_t seed = 1; seed <= SEEDS; seed++) {
             print_message("%s, seed %llu\n", sim_evict_at(i)->name, (unsigned long long)seed);
-            make_world(&w, seed, sim_evict_at(i));
+            make_world(&w, seed, sim_evict_at(i), has_options);
             play(&w, MODE_SINGLE);
             uint64_t expected = w.digest;
             uint64_t firsts = w.first_count;
             single_begins += w.begin_count;
             preempted += w.preempted_count;
             evicted += w.evicted_count;
+            const uint64_t seen[6] = {w.counters.load_count,
+                                      w.counters.prefetch_blocks,
+                                      w.counters.prefetch_lost_blocks,
+                                      w.counters.received_blocks,
+                                      w.pins.expired_count,
+                                      w.pins.broken_count};
+            for (int k = 0; k < 6; k++) {
+                rare[k] += seen[k];
+            }
             digest = hash_mix(digest, expected);
             for (enum mode mode = MODE_CUT; mode < MODES; mode++) {
                 play(&w, mode);
@@ -232,9 +316,24 @@ static void run__random_load_in_runs__is_as_iteration_by_iteration(void **state)
         }
         assert_true(run_begins / 2 < single_begins / 3); /* else nothing was merged */
         assert_true(preempted > 0 && evicted > 0);
+        for (int k = 0; k < 6; k++) {
+            assert_true(!has_options || rare[k] > 0);
+        }
     }
     print_message("digest 0x%llx\n", (unsigned long long)digest);
-    assert_true(digest == KNOWN_DIGEST);
+    return digest;
+}
+
+static void run__random_load_in_runs__is_as_iteration_by_iteration(void **state)
+{
+    (void)state;
+    assert_true(compare_modes(false) == KNOWN_DIGEST);
+}
+
+static void run__with_every_option__is_as_iteration_by_iteration(void **state)
+{
+    (void)state;
+    assert_true(compare_modes(true) == KNOWN_OPTIONS_DIGEST);
 }
 
 /* An engine whose decodes take 5000.5 us, rounded up, after the prefill of 16 tokens for 40. */
@@ -347,6 +446,7 @@ int main(void)
         cmocka_unit_test(run__limit__ends_with_the_iteration_that_reaches_it),
         cmocka_unit_test(run__submit_without_a_cut__is_our_bug),
         cmocka_unit_test(run__random_load_in_runs__is_as_iteration_by_iteration),
+        cmocka_unit_test(run__with_every_option__is_as_iteration_by_iteration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
