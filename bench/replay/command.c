@@ -17,7 +17,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { EXIT_FINE = 0, EXIT_FAILURES = 1, EXIT_USAGE = 2, REPORT_BYTES_MAX = 1 << 22 };
+enum { EXIT_FINE = 0, EXIT_FAILURES = 1, EXIT_USAGE = 2, REPORT_BYTES_MAX = 1 << 30 };
 
 struct command {
     struct replay_options opts;
@@ -83,6 +83,8 @@ static struct report make_report(struct command *cmd)
     return (struct report){
         .opts = &cmd->opts,
         .stats = replay_stats(cmd->replay),
+        .plan = &cmd->plan,
+        .rows = cmd->opts.has_rows ? replay_rows(cmd->replay) : NULL,
         .model = replay_model(cmd->replay),
         .trace_name = cmd->opts.trace == NULL ? "built-in sample" : cmd->opts.trace,
         .agent_total = cmd->plan.count - cmd->plan.root_count,

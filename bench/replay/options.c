@@ -44,6 +44,8 @@ static const char help_text[] =
     "  --insecure            do not check https certificates\n"
     "  --seed N              of arrivals, texts, choices (default 1)\n"
     "  --json                the result as JSON on standard output\n"
+    "  --rows                with --json: every session and step too, for saga sim profile fit and "
+    "--arrivals-from\n"
     "  --live                redraw the table even when standard error is no terminal\n"
     "  --quiet               no progress\n";
 
@@ -214,6 +216,7 @@ static bool parse_switch(struct replay_options *opts, const char *name)
         {"--json", &opts->is_json},    {"--quiet", &opts->is_quiet},
         {"--live", &opts->is_live},    {"--insecure", &opts->is_insecure},
         {"--help", &opts->wants_help}, {"-h", &opts->wants_help},
+        {"--rows", &opts->has_rows},
     };
     for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
         if (strcmp(name, switches[i].name) == 0) {

@@ -35,6 +35,7 @@ struct replay_options {
     bool ignores_eos;
     bool is_insecure; /* https certificates are not checked */
     bool is_json;
+    bool has_rows; /* in the JSON: each step */
     bool is_quiet;
     bool is_live; /* redraw the table even when standard error is no terminal */
     bool wants_help;

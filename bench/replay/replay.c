@@ -9,6 +9,7 @@
 
 #include "bench/replay/bound.h"
 #include "bench/replay/models.h"
+#include "bench/replay/rows.h"
 #include "bench/replay/step.h"
 #include "bench/replay/text.h"
 #include "common/base/hash.h"
@@ -34,6 +35,8 @@ struct run {
     uint32_t url;          /* of the current step */
     uint32_t bound_tokens; /* of the current step */
     uint64_t arrived_at_us;
+    uint64_t gap_us;       /* planned, from the answer before to the current step */
+    uint32_t known_tokens; /* prompt and answer of the step before, by its usage */
     struct list held_link;
     struct loop_timer timer;
     struct prompt prompt;
@@ -65,6 +68,7 @@ struct replay {
     replay_done_fn done;
     void *done_ctx;
     struct stats stats;
+    struct rows rows;
     struct bound bound;
     char model[MODELS_NAME_BYTES];
     char model_json[2 * MODELS_NAME_BYTES];
@@ -140,6 +144,7 @@ static void go_on(struct run *run)
     struct replay *replay = run->replay;
     const struct plan *plan = replay->plan;
     start_children(run);
+    run->gap_us = 0;
     if (run->children_left > 0) {
         run->state = RUN_CHILDREN;
         return;
@@ -153,6 +158,7 @@ static void go_on(struct run *run)
     uint64_t now_us = loop_now_us(replay->loop);
     uint64_t from_us = step->is_gap_from_request ? run->step.started_at_us : now_us;
     uint64_t at_us = from_us + plan_gap_us(plan, run->idx, run->step_idx);
+    run->gap_us = at_us > now_us ? at_us - now_us : 0;
     run->state = RUN_GAP;
     if (loop_timer_set(replay->loop, &run->timer, at_us > now_us ? at_us : now_us) != ST_OK) {
         stats_step_failed(&replay->stats, STATS_OURS, "out of memory");
@@ -183,6 +189,33 @@ static void release_held(struct replay *replay)
     }
 }
 
+static void note_row(struct run *run, const struct stats_step *done, const char *engine)
+{
+    struct replay *replay = run->replay;
+    struct prompt_step plan = plan_prompt_step(replay->plan, run->idx, run->step_idx);
+    /* What the trace says is in tokens of the bench; the engine counts its own. */
+    double ratio = done->own_tokens > 0 ? (double)done->prompt_tokens / done->own_tokens : 1;
+    uint32_t kept = plan.keeps_all ? run->known_tokens : (uint32_t)(plan.reuse_tokens * ratio);
+    struct row row = {
+        .run = run->idx,
+        .step = run->step_idx,
+        .prompt_tokens = done->prompt_tokens,
+        .cached_tokens = done->cached_tokens,
+        .output_tokens = done->output_tokens,
+        .own_tokens = done->own_tokens,
+        .kept_tokens = kept < done->prompt_tokens ? kept : done->prompt_tokens,
+        .gap_s = (double)run->gap_us * 1e-6,
+        .sent_s = (double)(run->step.started_at_us - replay->started_at_us) * 1e-6,
+        .ttft_s = done->ttft_s,
+        .step_s = done->step_s,
+    };
+    (void)str_copy(row.engine, sizeof(row.engine), str_of(engine));
+    run->known_tokens = done->prompt_tokens + done->output_tokens;
+    if (rows_add(&replay->rows, &row) != ST_OK) {
+        stats_step_failed(&replay->stats, STATS_OURS, "no memory for the rows");
+    }
+}
+
 static void note_success(struct run *run)
 {
     struct replay *replay = run->replay;
@@ -206,6 +239,9 @@ static void note_success(struct run *run)
     }
     stats_step_done(&replay->stats, &done);
     stats_engine(&replay->stats, engine, run->engine);
+    if (replay->opts->has_rows && done.has_usage) {
+        note_row(run, &done, engine);
+    }
     (void)str_copy(run->engine, sizeof(run->engine), str_of(engine));
 }
 
@@ -446,6 +482,7 @@ enum status replay_new(struct replay **ret,
     replay->stats.session_total = plan->root_count;
     replay->stats.step_total = plan->step_total;
     bound_init(&replay->bound, mem_heap());
+    rows_init(&replay->rows, mem_heap());
     replay->world = (struct step_world){
         .loop = loop,
         .gap_s = &replay->stats.gap_s,
@@ -511,6 +548,7 @@ void replay_free(struct replay *replay)
     tls_free(replay->tls);
     stats_fini(&replay->stats);
     bound_fini(&replay->bound);
+    rows_fini(&replay->rows);
     mem_free(mem_heap(), replay, sizeof(*replay));
 }
 
@@ -521,6 +559,11 @@ struct stats *replay_stats(struct replay *replay)
             (double)(loop_now_fresh_us(replay->loop) - replay->started_at_us) * 1e-6;
     }
     return &replay->stats;
+}
+
+const struct rows *replay_rows(const struct replay *replay)
+{
+    return &replay->rows;
 }
 
 uint32_t replay_in_flight(const struct replay *replay)

@@ -29,6 +29,8 @@ void replay_stop(struct replay *replay);
 
 /* What was measured so far, elapsed_s brought up to now. */
 struct stats *replay_stats(struct replay *replay);
+/* Every answered step; empty unless opts->has_rows. */
+const struct rows *replay_rows(const struct replay *replay);
 uint32_t replay_in_flight(const struct replay *replay);
 /* Steps held back by max_in_flight. */
 uint32_t replay_waiting(const struct replay *replay);

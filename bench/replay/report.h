@@ -5,13 +5,17 @@
 #define BENCH_REPLAY_REPORT_H
 
 #include "bench/replay/options.h"
+#include "bench/replay/plan.h"
+#include "bench/replay/rows.h"
 #include "bench/replay/stats.h"
 #include "common/base/str.h"
 
 /* All there is to say something about. */
 struct report {
     const struct replay_options *opts;
-    struct stats *stats; /* its samples get sorted */
+    struct stats *stats;     /* its samples get sorted */
+    const struct plan *plan; /* with rows */
+    const struct rows *rows; /* NULL = not asked for */
     const char *model;
     const char *trace_name;
     uint32_t agent_total; /* sub-agents planned */

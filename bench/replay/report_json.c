@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/replay/report_json.h"
 
+#include "bench/replay/report_rows.h"
+
 #include <stdlib.h>
 #include <yyjson.h>
 
@@ -149,8 +151,15 @@ static enum status write(struct writer *w, const struct report *report, struct b
     if (text == NULL) {
         return ST_NOMEM;
     }
-    enum status st = buf_add(out, text, len);
+    /* The rows, many and alike, are written a line each, before the last brace. */
+    struct str head = {text, report->rows == NULL ? len : len - strlen("\n}")};
+    enum status st = buf_add_str(out, head);
     free(text); /* LINT_ALLOW(malloc): yyjson allocated it */
+    if (st == ST_OK && report->rows != NULL) {
+        st = buf_add_str(out, STR(",\n"));
+        st = st == ST_OK ? report_rows(report->plan, report->rows, out) : st;
+        st = st == ST_OK ? buf_add_str(out, STR("\n}")) : st;
+    }
     return st == ST_OK ? buf_add_str(out, STR("\n")) : st;
 }
 
