@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `saga engine`: simulated engines in the foreground, one per --listen, all on one loop. */
+#include "bench/lab/profile_file.h"
 #include "cli/cmd.h"
 #include "cli/ready.h"
 #include "common/io/reactor/loop.h"
@@ -31,7 +32,8 @@ static const char usage_text[] =
     "  --listen ADDR        HOST:PORT, [IPV6]:PORT or unix:PATH; port 0 picks one "
     "(127.0.0.1:8000)\n"
     "  --model NAME         name of the model that is served (sim)\n"
-    "  --profile NAME       machine and model whose timing is imitated, see below (default)\n"
+    "  --profile P          machine and model whose timing is imitated: a name, see below, or "
+    "FILE.yaml (default)\n"
     "  --speed X            modelled seconds per real second; 0 = no waiting (1)\n"
     "  --kv-tokens N        KV memory in tokens (of the profile)\n"
     "  --context N          longest prompt and reply in tokens (of the profile)\n"
@@ -178,12 +180,11 @@ static bool take_fault(struct engine_args *args, char *text)
 /* A profile replaces what was set from an earlier one; read in a first pass. */
 static bool take_profile(struct engine_args *args, const char *name)
 {
-    const struct sim_profile *profile = sim_profile_find(str_of(name));
-    if (profile == NULL) {
-        (void)fprintf(stderr, "saga engine: no profile '%s', see saga engine --help\n", name);
+    struct err err = {0};
+    if (profile_load(name, &args->opts.engine.profile, &err) != ST_OK) {
+        (void)fprintf(stderr, "saga engine: %s\n", err.text);
         return false;
     }
-    args->opts.engine.profile = *profile;
     return true;
 }
 

@@ -66,6 +66,7 @@ static void apply_config(struct hub *hub, const struct config *cfg)
     coord_core_set_limits(hub->coord, &coord);
     hub_record_limits(hub, &coord);
     agent_core_set_limits(hub->agent, &agent);
+    hub_handle_policy(hub, cfg);
 }
 
 enum status hub_new(
@@ -114,6 +115,7 @@ enum status hub_new(
         return err == NULL || err->status != ST_OK ? st
                                                    : err_set(err, st, "hub: %s", status_text(st));
     }
+    hub_handle_policy(hub, cfg);
     assert_set_hook(hub_recent_print, hub);
     *ret = hub;
     return ST_OK;

@@ -108,8 +108,10 @@ static enum status add_engine(struct hub *hub, struct hub_engine *engine, struct
     uint64_t slots =
         engine->cfg.max_running > 0 ? engine->cfg.max_running : hub->cfg->routing_engine_slots;
     struct coord_event ev = {.kind = COORD_EV_ENGINE_ADDED};
-    ev.u.engine_added = (struct coord_engine_added){
-        .engine = engine->id, .name = str_of(engine->name), .max_running = (uint32_t)slots};
+    ev.u.engine_added = (struct coord_engine_added){.engine = engine->id,
+                                                    .name = str_of(engine->name),
+                                                    .max_running = (uint32_t)slots,
+                                                    .kv_tokens = (uint32_t)engine->cfg.kv_tokens};
     hub_handle(hub, &ev);
     log_info("hub", "engine added name=%s url=%s slots=%llu", engine->name,
              log_quote(str_of(engine->url)).text, (unsigned long long)slots);

@@ -7,6 +7,7 @@
 #include "common/rt/log.h"
 #include "coordinator/core/receipt.h"
 #include "coordinator/core/record.h"
+#include "routing/params.h"
 
 enum { EFFECTS_MAX = 64, RECORD_MAX = 1 << 20 };
 
@@ -49,7 +50,8 @@ static void carry_out(struct hub *hub, const struct coord_effect *effect)
         ev = (struct agent_event){.kind = AGENT_EV_SUBMIT,
                                   .req = effect->u.submit.req,
                                   .attempt = effect->u.submit.attempt,
-                                  .engine = effect->u.submit.engine};
+                                  .engine = effect->u.submit.engine,
+                                  .need = &effect->u.submit.need};
         to_agent(hub, &ev);
         break;
     case COORD_EF_REFUSE:
@@ -66,7 +68,8 @@ static void carry_out(struct hub *hub, const struct coord_effect *effect)
         ev = (struct agent_event){.kind = AGENT_EV_SETTLED,
                                   .req = effect->u.settled.req,
                                   .engine = effect->u.settled.engine,
-                                  .attempt = effect->u.settled.attempt};
+                                  .attempt = effect->u.settled.attempt,
+                                  .usage = &effect->u.settled.usage};
         to_agent(hub, &ev);
         break;
     case COORD_EF_PROBE: {
@@ -171,6 +174,7 @@ static void start(struct hub *hub, const struct agent_effect *effect)
     struct coord_event ev = {.kind = COORD_EV_STEP_STARTED};
     ev.u.started.req = effect->req;
     ev.u.started.attempt = effect->attempt;
+    ev.u.started.engine = effect->engine;
     to_coord(hub, &ev);
 }
 
@@ -181,6 +185,28 @@ static void node_refused(struct hub *hub, const struct agent_effect *effect)
     ev.u.node_refused.attempt = effect->attempt;
     ev.u.node_refused.is_timeout = effect->is_timeout;
     to_coord(hub, &ev);
+}
+
+static void from_agent(struct hub *hub, const struct agent_effect *effect)
+{
+    switch (effect->kind) {
+    case AGENT_EF_START:
+        start(hub, effect);
+        break;
+    case AGENT_EF_REFUSE:
+        node_refused(hub, effect);
+        break;
+    case AGENT_EF_MOVE: { /* no engine's KV can be moved yet: it stays behind */
+        struct agent_event ev = {
+            .kind = AGENT_EV_MOVED, .req = effect->req, .attempt = effect->attempt};
+        to_agent(hub, &ev);
+        break;
+    }
+    case AGENT_EF_RETAIN: /* nor be told what to keep or to load */
+    case AGENT_EF_PREFETCH:
+    case AGENT_EF_VALUE:
+        break;
+    }
 }
 
 static void to_agent(struct hub *hub, const struct agent_event *ev)
@@ -210,11 +236,7 @@ static void to_agent(struct hub *hub, const struct agent_event *ev)
         memcpy(list, effects->items, count * sizeof(*list));
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (list[i].kind == AGENT_EF_START) {
-            start(hub, &list[i]);
-        } else {
-            node_refused(hub, &list[i]);
-        }
+        from_agent(hub, &list[i]);
     }
     if (list != &one) {
         mem_free(mem_heap(), list, count * sizeof(*list));
@@ -233,8 +255,9 @@ static void after_probe(struct hub *hub, const struct coord_engine_probed *probe
 
 static void add_to_agent(struct hub *hub, const struct coord_engine_added *added)
 {
-    struct agent_event ev = {
-        .kind = AGENT_EV_ENGINE_ADDED, .engine = added->engine, .max_running = added->max_running};
+    const struct gate_engine_info info = {.max_running = added->max_running,
+                                          .kv_tokens = added->kv_tokens};
+    struct agent_event ev = {.kind = AGENT_EV_ENGINE_ADDED, .engine = added->engine, .info = &info};
     to_agent(hub, &ev);
 }
 
@@ -244,7 +267,12 @@ enum status hub_handle(struct hub *hub, const struct coord_event *ev)
         add_to_agent(hub, &ev->u.engine_added);
     }
     enum status st = to_coord(hub, ev);
-    if (ev->kind == COORD_EV_ENGINE_REMOVED) {
+    if (ev->kind == COORD_EV_STEP_ANSWERED) {
+        struct agent_event answered = {.kind = AGENT_EV_ANSWERED,
+                                       .req = ev->u.answered.req,
+                                       .attempt = ev->u.answered.attempt};
+        to_agent(hub, &answered);
+    } else if (ev->kind == COORD_EV_ENGINE_REMOVED) {
         struct agent_event gone = {.kind = AGENT_EV_ENGINE_REMOVED,
                                    .engine = ev->u.engine_removed.engine};
         to_agent(hub, &gone);
@@ -253,6 +281,19 @@ enum status hub_handle(struct hub *hub, const struct coord_event *ev)
         after_probe(hub, &ev->u.engine_probed);
     }
     return st;
+}
+
+void hub_handle_policy(struct hub *hub, const struct config *cfg)
+{
+    double params[GATE_PARAMS_MAX];
+    struct agent_event ev = {
+        .kind = AGENT_EV_POLICY, .policy = agent_limits_of(cfg).policy, .params = params};
+    struct err err = {0};
+    if (route_params_read(ev.policy, str_of(cfg->routing_params), params, &err) != ST_OK) {
+        log_error("hub", "routing.params: %s; the defaults are taken", err.text);
+        ev.params = NULL;
+    }
+    to_agent(hub, &ev);
 }
 
 void hub_handle_tick(struct hub *hub)

@@ -130,6 +130,8 @@ struct hub {
 /* Runs one event through the cores and queues what they want (hub_core.c). Returns what the
  * coordinator's core said; its refusals are logged. */
 enum status hub_handle(struct hub *hub, const struct coord_event *ev);
+/* The node goes by this policy and its numbers from now on. */
+void hub_handle_policy(struct hub *hub, const struct config *cfg);
 void hub_handle_tick(struct hub *hub);
 /* Writes what the core was given, for replay; nothing when nothing is recorded. */
 void hub_record_limits(struct hub *hub, const struct coord_limits *limits);

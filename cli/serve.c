@@ -172,7 +172,11 @@ static enum status add_sims(struct serve *serve, struct err *err)
         char name[16];
         snprintf(name, sizeof(name), "sim%u", i);
         struct config_engine engine = {
-            .url = simfleet_url(serve->sims, i), .name = name, .api_key_file = ""};
+            .url = simfleet_url(serve->sims, i),
+            .name = name,
+            .api_key_file = "",
+            .kv_tokens = simfleet_kv_tokens(),
+        };
         st = add_engine(serve, &engine, err);
     }
     return st;

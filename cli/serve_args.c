@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/serve_args.h"
 
+#include "routing/params.h"
+#include "routing/registry.h"
+
 #include "cli/simfleet.h"
 #include "common/rt/config_read.h"
 
@@ -196,6 +199,18 @@ read_file(struct serve_args *args, struct config *cfg, struct config_errors *err
     return st;
 }
 
+static enum status check_params(const struct config *cfg)
+{
+    double params[GATE_PARAMS_MAX];
+    struct err err = {0};
+    const struct route_policy *policy = route_policy_at((size_t)cfg->routing_policy);
+    enum status st = route_params_read(policy, str_of(cfg->routing_params), params, &err);
+    if (st != ST_OK) {
+        (void)fprintf(stderr, "routing.params: %s\n", err.text);
+    }
+    return st;
+}
+
 enum status serve_args_read(struct serve_args *args, struct config *cfg, int argc, char **argv)
 {
     static struct config_errors errors;
@@ -220,6 +235,9 @@ enum status serve_args_read(struct serve_args *args, struct config *cfg, int arg
     }
     if (st == ST_OK && !args->wants_help) {
         st = config_check(cfg, &errors);
+    }
+    if (st == ST_OK && !args->wants_help) {
+        st = check_params(cfg);
     }
     print_errors(&errors);
     return st;

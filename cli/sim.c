@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/lab/command.h"
+#include "bench/lab/profile_command.h"
 #include "cli/cmd.h"
 #include "cli/sim_events.h"
 
@@ -8,6 +9,9 @@
 
 int cmd_sim(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "profile") == 0) {
+        return profile_command(argc - 1, argv + 1);
+    }
     if (argc < 2 || strcmp(argv[1], "--events") != 0) {
         return lab_command(argc, argv);
     }

@@ -80,6 +80,13 @@ const char *simfleet_url(const struct simfleet *fleet, uint32_t idx)
     return fleet->urls[idx];
 }
 
+uint64_t simfleet_kv_tokens(void)
+{
+    struct sim_worker_opts opts;
+    sim_worker_opts_init(&opts);
+    return opts.engine.profile.kv_tokens;
+}
+
 void simfleet_stop(struct simfleet *fleet)
 {
     if (fleet == NULL) {

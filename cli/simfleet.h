@@ -17,6 +17,8 @@ MUST_CHECK enum status
 simfleet_start(struct simfleet **ret, uint32_t count, double speed, struct err *err);
 /* http://127.0.0.1:PORT of engine idx. */
 const char *simfleet_url(const struct simfleet *fleet, uint32_t idx);
+/* KV memory of each, tokens. */
+uint64_t simfleet_kv_tokens(void);
 void simfleet_stop(struct simfleet *fleet);
 
 #endif

@@ -29,3 +29,14 @@ void route_explain(const struct route_view *view,
     (void)route_costs_us(view, step, costs_us);
     *ret = route_choice_of(step, idx, costs_us);
 }
+
+const char *route_evict(const struct route_policy *policy, const double *params)
+{
+    for (uint32_t i = 0; policy->evict != NULL && i < policy->param_count; i++) {
+        double value = params != NULL ? params[i] : policy->params[i].def;
+        if (str_eq(str_of(policy->params[i].name), str_of(policy->evict)) && !(value > 0.0)) {
+            return NULL;
+        }
+    }
+    return policy->evict;
+}

@@ -5,11 +5,11 @@
 
 #include <math.h>
 
-static enum status place(const struct route_view *view,
-                         const struct route_step *step,
-                         struct route_state *state,
-                         double *costs_us,
-                         struct route_choice *ret)
+enum status route_place_consistent_hash(const struct route_view *view,
+                                        const struct route_step *step,
+                                        struct route_state *state,
+                                        double *costs_us,
+                                        struct route_choice *ret)
 {
     (void)state;
     if (view->count == 0) {
@@ -25,5 +25,5 @@ const struct route_policy route_policy_consistent_hash = {
     .name = "consistent_hash",
     .text = "the engine that the session's key hashes to, whatever its load",
     .source = "Karger et al. 1997; here as rendezvous hashing, Thaler and Ravishankar 1998",
-    .place = place,
+    .place = route_place_consistent_hash,
 };

@@ -19,11 +19,11 @@ static bool is_overloaded(const struct route_engine *engine, uint32_t least)
     return own > least + ESCAPE_STEPS && (double)own > ESCAPE_RATIO * (double)least;
 }
 
-static enum status place(const struct route_view *view,
-                         const struct route_step *step,
-                         struct route_state *state,
-                         double *costs_us,
-                         struct route_choice *ret)
+enum status route_place_prefix_affinity(const struct route_view *view,
+                                        const struct route_step *step,
+                                        struct route_state *state,
+                                        double *costs_us,
+                                        struct route_choice *ret)
 {
     (void)state;
     if (view->count == 0) {
@@ -45,5 +45,5 @@ const struct route_policy route_policy_prefix_affinity = {
     .name = "prefix_affinity",
     .text = "the engine that holds most of the prompt, unless it is overloaded",
     .source = "cache-aware routing of SGLang's and vLLM's routers",
-    .place = place,
+    .place = route_place_prefix_affinity,
 };

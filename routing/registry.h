@@ -12,6 +12,20 @@ extern const struct route_policy route_policy_round_robin;
 extern const struct route_policy route_policy_least_request;
 extern const struct route_policy route_policy_power_of_two;
 extern const struct route_policy route_policy_consistent_hash;
+extern const struct route_policy route_policy_lpm;
+extern const struct route_policy route_policy_las;
+extern const struct route_policy route_policy_fcfs_program;
+extern const struct route_policy route_policy_continuum;
+extern const struct route_policy route_policy_continuum_2s;
+extern const struct route_policy route_policy_autellix;
+extern const struct route_policy route_policy_kvflow;
+extern const struct route_policy route_policy_thunderagent;
+extern const struct route_policy route_policy_vllm_program;
+extern const struct route_policy route_policy_regime;
+extern const struct route_policy route_policy_saga_paper;
+extern const struct route_policy route_policy_sfq;
+extern const struct route_policy route_policy_working_set;
+extern const struct route_policy route_policy_prefix_tree;
 
 /* NULL when there is none of that name. */
 const struct route_policy *route_policy_find(struct str name);

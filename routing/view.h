@@ -42,6 +42,11 @@ struct route_step {
     uint32_t home; /* index in the view; ROUTE_NONE = no home, or not among the candidates */
     uint32_t margin_steps; /* the home is kept while its queue is at most this much longer than the
                               shortest */
+    /* Of its prompt, [chain_count] from first to last: hashes and bytes up to each boundary (the
+     * prompt chain, docs/formulas.md#F1). NULL, 0: not at hand, as when it is placed again. */
+    const uint64_t *chain;
+    const uint32_t *chain_bytes;
+    uint32_t chain_count;
     bool is_birth; /* it brings a session that will come back: the number of sessions counts too */
 };
 

@@ -9,6 +9,12 @@ void arrivals_init(struct arrivals *arrivals, double mean_s, double cv, uint64_t
     rng_init(&arrivals->rng, seed);
 }
 
+void arrivals_use(struct arrivals *arrivals, const struct arrivals_times *times)
+{
+    arrivals->times = times;
+    arrivals->next = (uint32_t)rng_below(&arrivals->rng, times->count);
+}
+
 /* Standard normal: Marsaglia's polar method, one of the pair. */
 static double normal(struct rng *rng)
 {
@@ -42,6 +48,10 @@ double arrivals_next_s(struct arrivals *arrivals)
 {
     struct rng *rng = &arrivals->rng;
     double cv = arrivals->cv;
+    if (arrivals->times != NULL) {
+        arrivals->next = (arrivals->next + 1) % arrivals->times->count;
+        return arrivals->times->waits[arrivals->next] * arrivals->mean_s;
+    }
     if (fabs(cv - 1) < 1e-9) {
         return rng_exp(rng, arrivals->mean_s);
     }

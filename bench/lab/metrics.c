@@ -69,10 +69,10 @@ add_late(const struct metrics_session *sessions, uint32_t count, double end_s, s
 static void add_sessions(const struct metrics_session *sessions,
                          uint32_t count,
                          struct samples *slowdowns,
+                         struct samples *tcts,
                          struct metrics *ret)
 {
     double log_sum = 0;
-    double tct_sum = 0;
     double in_time = 0;
     double good = 0;
     double offered = 0;
@@ -89,7 +89,7 @@ static void add_sessions(const struct metrics_session *sessions,
         if (!session->is_given_up) {
             samples_add(slowdowns, metrics_slowdown(session));
             log_sum += log(metrics_slowdown(session));
-            tct_sum += session->tct_s;
+            samples_add(tcts, session->tct_s);
         }
     }
     double with_tct = count > given_up ? count - given_up : 1;
@@ -98,7 +98,9 @@ static void add_sessions(const struct metrics_session *sessions,
     ret->geomean_slowdown = exp(log_sum / with_tct);
     ret->p50_slowdown = samples_quantile(slowdowns, 0.5);
     ret->p99_slowdown = samples_quantile(slowdowns, 0.99);
-    ret->mean_tct_s = tct_sum / with_tct;
+    ret->mean_tct_s = samples_mean(tcts);
+    ret->p50_tct_s = samples_quantile(tcts, 0.5);
+    ret->p99_tct_s = samples_quantile(tcts, 0.99);
     ret->share_within_2p5x = count > 0 ? in_time / count : 0;
     ret->refused_share = count > 0 ? (double)given_up / count : 0;
     ret->goodput_share = offered > 0 ? good / offered : 0;
@@ -126,6 +128,10 @@ static void add_steps(const struct lab_result *result, struct samples *firsts, s
     ret->steps = result->steps;
     ret->moves = result->moves;
     ret->preempted = result->preempted;
+    ret->steals = result->steals;
+    ret->pauses_per_session = ret->sessions > 0 ? (double)result->pauses / ret->sessions : 0;
+    ret->attempts_failed = result->attempts_failed;
+    ret->cut = result->cut;
 }
 
 enum status metrics_make(const struct lab_plan *plan,
@@ -135,6 +141,7 @@ enum status metrics_make(const struct lab_plan *plan,
                          struct metrics *ret)
 {
     struct samples slowdowns;
+    struct samples tcts;
     struct samples firsts;
     struct metrics made = {0};
     uint32_t count = plan->arrival_count;
@@ -142,20 +149,31 @@ enum status metrics_make(const struct lab_plan *plan,
         sessions[i] = score(plan, result, alone_us, &plan->arrivals[i]);
     }
     samples_init(&slowdowns, mem_heap(), 1);
+    samples_init(&tcts, mem_heap(), 3);
     samples_init(&firsts, mem_heap(), 2);
-    add_sessions(sessions, count, &slowdowns, &made);
+    add_sessions(sessions, count, &slowdowns, &tcts, &made);
     add_steps(result, &firsts, &made);
     if (count > 0) {
         add_late(sessions, count, sessions[count - 1].at_s + 1e-9, &made);
     }
-    bool is_whole = slowdowns.lost_count == 0 && firsts.lost_count == 0;
+    bool is_whole = slowdowns.lost_count + tcts.lost_count + firsts.lost_count == 0;
     samples_fini(&slowdowns);
+    samples_fini(&tcts);
     samples_fini(&firsts);
     if (!is_whole) {
         return ST_NOMEM;
     }
     *ret = made;
     return ST_OK;
+}
+
+uint32_t metrics_within(const struct metrics_session *sessions, uint32_t count, double slowdown)
+{
+    uint32_t within = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        within += sessions[i].is_finished && sessions[i].tct_s <= slowdown * sessions[i].alone_s;
+    }
+    return within;
 }
 
 bool metrics_carries(const struct metrics *metrics, const struct metrics *unlimited)

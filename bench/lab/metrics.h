@@ -33,6 +33,8 @@ struct metrics {
     double p50_slowdown;
     double p99_slowdown;
     double mean_tct_s;
+    double p50_tct_s;
+    double p99_tct_s;
     double mean_ttft_s;
     double p99_ttft_s;
     double p999_ttft_s;
@@ -43,14 +45,21 @@ struct metrics {
     double share_within_2p5x;
     double refused_share;
     double goodput_share;
+    double mean_kv_used; /* of KV blocks, held by running requests while sessions arrive; see
+                            timeline.h */
+    double max_kv_used;  /* of one engine */
     double late_slowdown;
     bool is_rising;
     uint64_t steps;
     uint64_t moves;
     uint64_t preempted;
+    uint64_t steals;
+    double pauses_per_session;
+    uint64_t attempts_failed; /* of steps, before the first byte of an answer */
+    uint64_t cut;             /* answers that broke off */
 };
 
-/* alone_us by lab_session.recorded. sessions [plan->arrival_count] is filled.
+/* alone_us by lab_session.recorded. sessions [plan->arrival_count] is filled. KV use is left 0.
  * ST_NOMEM. */
 MUST_CHECK enum status metrics_make(const struct lab_plan *plan,
                                     const struct lab_result *result,
@@ -62,6 +71,9 @@ static inline double metrics_slowdown(const struct metrics_session *session)
 {
     return session->tct_s / session->alone_s;
 }
+
+/* Sessions that finished within so many times their time alone. */
+uint32_t metrics_within(const struct metrics_session *sessions, uint32_t count, double slowdown);
 
 bool metrics_carries(const struct metrics *metrics, const struct metrics *unlimited);
 

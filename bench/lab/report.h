@@ -9,7 +9,11 @@
 /* Each adds to out; as buf_add. */
 MUST_CHECK enum status lab_report_table(const struct lab_report *report, struct buf *out);
 MUST_CHECK enum status lab_report_json(const struct lab_report *report, struct buf *out);
-/* policy,load,seed,at_s,tct_s,slowdown,state of each session, with a heading. */
+/* policy,load,kv_scale,tier_tokens,seed,at_s,tct_s,slowdown,state of each session, with a heading.
+ */
 MUST_CHECK enum status lab_report_sessions(const struct lab_report *report, struct buf *out);
+/* policy,load,kv_scale,tier_tokens,seed,at_s,engine,running,waiting,paused,kv_used,
+ * regenerated_tokens of each engine at each moment of the timelines, with a heading. */
+MUST_CHECK enum status lab_report_engines(const struct lab_report *report, struct buf *out);
 
 #endif

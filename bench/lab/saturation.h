@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searches L*: the highest rate of sessions that an unlimited, free cache carries, that is with a
  * mean slowdown over the late part of the run (metrics.h) of at most twice its value at low load,
- * and not rising.
- * THREAD: one owner; runs go to as many threads as batch->jobs. */
+ * and not rising with any seed.
+ * THREAD: one owner; runs go to as many threads as there are jobs. */
 #ifndef BENCH_LAB_SATURATION_H
 #define BENCH_LAB_SATURATION_H
 
-#include "bench/lab/batch.h"
+#include "bench/lab/setup.h"
 
 #include <stdio.h>
 
@@ -18,12 +18,9 @@ struct saturation {
     double low_slowdown; /* at low load */
 };
 
-/* batch: without runs. Each try is a line on log (NULL = quiet). opts->rate_per_s: where the search
- * begins. As batch_run_all; ST_TOOBIG: no end was found. */
-MUST_CHECK enum status saturation_find(struct batch *batch,
-                                       const struct draw_opts *opts,
-                                       FILE *log,
-                                       struct saturation *ret,
-                                       struct err *err);
+/* setup is loaded, its first entry is what carries. The search begins at from_per_s. Each try is a
+ * line on log (NULL = quiet). As batch_run_all; ST_TOOBIG: no end was found. */
+MUST_CHECK enum status saturation_find(
+    struct lab_setup *setup, double from_per_s, FILE *log, struct saturation *ret, struct err *err);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include "common/base/hash.h"
 
-const char *const workload_names[WORKLOAD_KIND_COUNT] = {"swe", "claude-code", "mix"};
+const char *const workload_names[WORKLOAD_KIND_COUNT] = {"swe", "claude-code", "mix", "chat",
+                                                         "any"};
 const char *const split_names[SPLIT_COUNT] = {"all", "train", "test"};
 
 enum { SPLIT_SEED = 11, SYSTEM_SEED = 12 };
@@ -20,21 +21,51 @@ static bool is_swe(const struct trace_session *session)
            strcmp(session->source, "lmcache-miniswe") == 0;
 }
 
-static bool
-is_wanted(const struct trace_session *session, enum workload_kind kind, enum workload_split split)
+static bool is_in_list(struct str list, struct str name)
 {
-    bool is_ours = (kind != WORKLOAD_CLAUDE_CODE && is_swe(session)) ||
-                   (kind != WORKLOAD_SWE && is_claude(session));
-    uint64_t half =
-        hash_str(str_of(session->id), hash_str(str_of(session->source), SPLIT_SEED)) & 1;
+    struct str part;
+    while (list.len > 0 && str_split(&list, ',', &part)) {
+        if (str_eq(part, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_wanted(const struct trace_session *session, const struct workload_opts *opts)
+{
+    struct str source = str_of(session->source);
+    bool is_ours = opts->kind == WORKLOAD_ANY ||
+                   (opts->kind != WORKLOAD_CLAUDE_CODE && is_swe(session)) ||
+                   (opts->kind != WORKLOAD_SWE && is_claude(session));
+    uint64_t half = hash_str(str_of(session->id), hash_str(source, SPLIT_SEED)) & 1;
     return session->parent == TRACE_NONE && is_ours &&
-           (split == SPLIT_ALL || half == (split == SPLIT_TEST));
+           (opts->split == SPLIT_ALL || half == (opts->split == SPLIT_TEST)) &&
+           (opts->only.len == 0 || is_in_list(opts->only, source)) &&
+           !is_in_list(opts->leave_out, source);
+}
+
+/* Every source that is named is in the trace. */
+static enum status check_sources(const struct trace *trace, struct str list, struct err *err)
+{
+    struct str name;
+    while (list.len > 0 && str_split(&list, ',', &name)) {
+        bool is_there = false;
+        for (uint32_t i = 0; i < trace->session_count && !is_there; i++) {
+            is_there = str_eq(name, str_of(trace->sessions[i].source));
+        }
+        if (!is_there) {
+            return err_set(err, ST_INVAL, "the trace has no source \"%.*s\"", (int)name.len,
+                           name.p);
+        }
+    }
+    return ST_OK;
 }
 
 struct maker {
     struct workload *workload;
     const struct trace *trace;
-    const struct sim_profile *profile;
+    const struct workload_opts *opts;
     uint32_t *made; /* by the trace's index: place in sessions, LAB_NONE */
 };
 
@@ -50,7 +81,7 @@ gap_after(const struct maker *maker, const struct trace_step *step, const struct
 {
     uint64_t gap_us = step->gap_us;
     if (step->is_gap_from_request) {
-        const struct sim_profile *profile = maker->profile;
+        const struct sim_profile *profile = maker->opts->profile;
         uint32_t fresh = step->in_tokens - step->reuse_tokens;
         double model_us = (fresh * profile->b_s_per_token + step->out_tokens * profile->f_s) * 1e6;
         gap_us = (double)gap_us > model_us ? gap_us - (uint64_t)model_us : 0;
@@ -85,8 +116,8 @@ make_step(const struct maker *maker, const struct trace_step *step, const struct
 /* Steps before the first one that no engine can hold. */
 static uint32_t fitting_steps(const struct maker *maker, const struct trace_session *session)
 {
-    uint32_t most = maker->profile->context_tokens;
-    most = maker->profile->kv_tokens < most ? maker->profile->kv_tokens : most;
+    uint32_t most = maker->opts->profile->context_tokens;
+    most = maker->opts->kv_tokens < most ? maker->opts->kv_tokens : most;
     for (uint32_t i = 0; i < session->step_count; i++) {
         const struct trace_step *step = &maker->trace->steps[session->step_at + i];
         if ((uint64_t)at_least_one(step->in_tokens) + at_least_one(step->out_tokens) > most) {
@@ -173,14 +204,14 @@ static enum status make_tree(struct maker *maker, uint32_t root)
     return st;
 }
 
-static enum status make_trees(struct maker *maker, enum workload_split split)
+static enum status make_trees(struct maker *maker)
 {
     struct workload *workload = maker->workload;
     enum status st = ST_OK;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < maker->trace->session_count && st == ST_OK; i++) {
             const struct trace_session *session = &maker->trace->sessions[i];
-            if (is_wanted(session, workload->kind, split) && is_claude(session) == (pass == 1)) {
+            if (is_wanted(session, maker->opts) && is_claude(session) == (pass == 1)) {
                 st = make_tree(maker, i);
             }
         }
@@ -193,7 +224,7 @@ static enum status make_trees(struct maker *maker, enum workload_split split)
 static enum status
 fill(struct workload *workload, const struct trace *trace, const struct workload_opts *opts)
 {
-    struct maker maker = {.workload = workload, .trace = trace, .profile = opts->profile};
+    struct maker maker = {.workload = workload, .trace = trace, .opts = opts};
     struct arena *arena = &workload->arena;
     size_t count = trace->session_count;
     workload->sessions = arena_calloc(arena, count, sizeof(*workload->sessions));
@@ -203,7 +234,7 @@ fill(struct workload *workload, const struct trace *trace, const struct workload
         return ST_NOMEM;
     }
     memset(maker.made, 0xff, count * sizeof(*maker.made));
-    return make_trees(&maker, opts->split);
+    return make_trees(&maker);
 }
 
 enum status workload_make(struct workload *ret,
@@ -213,16 +244,22 @@ enum status workload_make(struct workload *ret,
                           struct err *err)
 {
     struct workload workload = {.kind = opts->kind};
+    enum status st = check_sources(trace, opts->only, err);
+    st = st == ST_OK ? check_sources(trace, opts->leave_out, err) : st;
+    if (st != ST_OK) {
+        return st;
+    }
     arena_init(&workload.arena, mem, 1 << 16, SIZE_MAX / 2);
-    enum status st = fill(&workload, trace, opts);
+    st = fill(&workload, trace, opts);
     bool has_swe = workload.swe_count > 0;
     bool has_claude = workload.swe_count < workload.tree_count;
     bool is_enough = opts->kind == WORKLOAD_MIX ? has_swe && has_claude : has_swe || has_claude;
     if (st != ST_OK) {
         status_ignore(err_set(err, st, "no memory for the workload"), "returned below");
     } else if (!is_enough) {
-        st = err_set(err, ST_INVAL, "the trace has no sessions for workload %s, split %s",
-                     workload_names[opts->kind], split_names[opts->split]);
+        st = err_set(err, ST_INVAL, "the trace has no sessions for workload %s, split %s%s",
+                     workload_names[opts->kind], split_names[opts->split],
+                     opts->only.len + opts->leave_out.len > 0 ? ", of these sources" : "");
     }
     if (st != ST_OK) {
         arena_fini(&workload.arena);

@@ -10,9 +10,16 @@
 #include "simulator/cluster/cluster.h"
 
 /* swe: agentcgroup, tbench-miniswe, lmcache-miniswe. claude-code: weka-cc. mix: three sessions of
- * the first for one of the second. */
-enum workload_kind { WORKLOAD_SWE, WORKLOAD_CLAUDE_CODE, WORKLOAD_MIX };
-enum { WORKLOAD_KIND_COUNT = WORKLOAD_MIX + 1 };
+ * the first for one of the second. chat: chat.h. any: whatever is in the trace, each session as
+ * likely as another. */
+enum workload_kind {
+    WORKLOAD_SWE,
+    WORKLOAD_CLAUDE_CODE,
+    WORKLOAD_MIX,
+    WORKLOAD_CHAT,
+    WORKLOAD_ANY
+};
+enum { WORKLOAD_KIND_COUNT = WORKLOAD_ANY + 1 };
 
 /* Halves by a hash of the recorded root session. */
 enum workload_split { SPLIT_ALL, SPLIT_TRAIN, SPLIT_TEST };
@@ -40,17 +47,21 @@ struct workload {
     struct workload_tree *trees;  /* [tree_count], SWE first */
     uint32_t session_count;
     uint32_t tree_count;
-    uint32_t swe_count; /* of trees */
+    uint32_t swe_count; /* of trees; none in chat */
     uint32_t cut_count; /* sessions cut for length */
 };
 
 struct workload_opts {
     enum workload_kind kind;
     enum workload_split split;
+    struct str only;                   /* sources, between commas; empty = all */
+    struct str leave_out;              /* likewise */
+    uint32_t kv_tokens;                /* least of the engines': sessions are cut to what fits */
     const struct sim_profile *profile; /* of the engines */
 };
 
-/* trace outlives the workload. ST_INVAL with err: it has no such session. ST_NOMEM. */
+/* trace outlives the workload. ST_INVAL with err: it has no such session, or no such source.
+ * ST_NOMEM. */
 MUST_CHECK enum status workload_make(struct workload *ret,
                                      const struct mem *mem,
                                      const struct trace *trace,
@@ -58,12 +69,19 @@ MUST_CHECK enum status workload_make(struct workload *ret,
                                      struct err *err);
 void workload_fini(struct workload *workload);
 
+struct arrivals_times;
+struct scenario;
+struct scenario_part;
+
 /* What a run is drawn with. */
 struct draw_opts {
-    double rate_per_s; /* root sessions */
+    double rate_per_s; /* root sessions, the mean over the hours */
     double burst_cv;   /* of the time between two arrivals: 1 = Poisson, else Gamma */
     double hours;      /* during which sessions arrive */
     uint64_t seed;
+    const struct arrivals_times *times; /* NULL = drawn by burst_cv */
+    const struct scenario *scenario;    /* load over time and tenants; NULL = none */
+    const struct scenario_part *parts;  /* [scenario->tenant_count] */
 };
 
 /* A run's sessions, with replacement, and when they come. */

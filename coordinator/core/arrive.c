@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/core/arrive.h"
 
+#include "common/base/hash.h"
 #include "coordinator/core/dispatch.h"
 #include "coordinator/core/homes.h"
 #include "coordinator/core/match.h"
@@ -176,6 +177,7 @@ static void request_fill(struct coord_request *request,
                          uint64_t now_us)
 {
     request->key = match->key;
+    request->tenant = hash_str(arrived->tenant, 0);
     request->arrived_at_us = now_us;
     request->prompt_bytes = arrived->prompt_bytes;
     request->match_bytes =
@@ -263,8 +265,10 @@ static enum status arrive(struct coord_core *core,
     struct coord_match match;
     coord_match_step(&core->sessions, arrived, model, now_us, &match);
     request_fill(request, arrived, &match, now_us);
-    bool may_settle = match.kind != COORD_MATCH_NONE && arrived->route != COORD_ROUTE_COUNT_TOKENS;
+    bool is_computed = arrived->route != COORD_ROUTE_COUNT_TOKENS;
+    bool may_settle = match.kind != COORD_MATCH_NONE && is_computed;
     struct coord_ask ask = {.request = request,
+                            .arrived = is_computed ? arrived : NULL,
                             .session = match.session,
                             .parent = match.parent,
                             .may_settle = may_settle};

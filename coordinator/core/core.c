@@ -48,9 +48,12 @@ static struct coord_story_limits story_limits(const struct coord_limits *limits)
     };
 }
 
-static void choose_policy(struct coord_core *core)
+/* ST_NOMEM: it has to do without what it remembers. */
+static enum status choose_policy(struct coord_core *core)
 {
     core->limits.policy = core->limits.policy != NULL ? core->limits.policy : &route_policy_saga;
+    return coord_placer_set_policy(&core->placer, core->limits.policy,
+                                   core->limits.has_params ? core->limits.params : NULL);
 }
 
 enum status coord_core_new(struct coord_core **ret,
@@ -64,7 +67,6 @@ enum status coord_core_new(struct coord_core **ret,
     }
     core->mem = mem;
     core->limits = *limits;
-    choose_policy(core);
     coord_models_init(&core->models, mem);
     coord_fleet_init(&core->fleet, mem, &core->models, limits->max_engines);
     coord_sessions_init(&core->sessions, mem, limits->max_sessions, seed);
@@ -74,6 +76,7 @@ enum status coord_core_new(struct coord_core **ret,
     coord_workflows_init(&core->workflows, mem, limits->max_workflows, limits->max_workflow_bytes);
     struct coord_story_limits story = story_limits(limits);
     enum status st = coord_stories_init(&core->stories, mem, &story, &core->workflows);
+    st = st == ST_OK ? choose_policy(core) : st;
     core->effects.items = mem_calloc(mem, COORD_EFFECTS_CAP, sizeof(core->effects.items[0]));
     if (st != ST_OK || core->effects.items == NULL) {
         coord_core_free(core);
@@ -97,7 +100,7 @@ void coord_core_set_limits(struct coord_core *core, const struct coord_limits *l
 {
     struct coord_limits old = core->limits;
     core->limits = *limits;
-    choose_policy(core);
+    status_ignore(choose_policy(core), "places without it, as if nothing had been sent");
     core->limits.max_sessions = old.max_sessions;
     core->limits.max_requests = old.max_requests;
     core->limits.max_engines = old.max_engines;
@@ -144,6 +147,7 @@ static void on_engine_removed(struct coord_core *core, struct engine_id id, uint
 {
     struct coord_engine *engine = coord_fleet_find(&core->fleet, id);
     if (engine != NULL) {
+        coord_placer_forget(&core->placer, id);
         coord_fleet_remove(&core->fleet, engine, now_us);
         (void)coord_fleet_reap(&core->fleet, engine, now_us);
     }
@@ -215,7 +219,8 @@ static enum status dispatch(struct coord_core *core, const struct coord_event *e
     case COORD_EV_STEP_ARRIVED:
         return coord_on_arrived(core, &ev->u.arrived, now_us);
     case COORD_EV_STEP_STARTED:
-        coord_on_started(core, ev->u.started.req, ev->u.started.attempt, now_us);
+        coord_on_started(core, ev->u.started.req, ev->u.started.attempt, ev->u.started.engine,
+                         now_us);
         return ST_OK;
     case COORD_EV_STEP_ANSWERED:
         coord_on_answered(core, ev->u.answered.req, ev->u.answered.attempt, now_us);

@@ -2,6 +2,7 @@
 #include "coordinator/core/dispatch.h"
 
 #include "coordinator/core/homes.h"
+#include "coordinator/core/need.h"
 
 enum {
     RETRY_AFTER_NO_ENGINE_S = 5,
@@ -57,12 +58,16 @@ void coord_refuse(struct coord_core *core,
     core->counters.steps_refused++;
 }
 
-void coord_settle(struct coord_core *core, const struct coord_request *request)
+void coord_settle(struct coord_core *core,
+                  const struct coord_request *request,
+                  const struct coord_step_done *done,
+                  uint64_t now_us)
 {
     struct coord_effect *ef = coord_effect_add(core, COORD_EF_SETTLED);
     ef->u.settled.req = request->id;
     ef->u.settled.engine = request->engine->id;
     ef->u.settled.attempt = request->attempt;
+    ef->u.settled.usage = coord_usage_of(core, request, done, now_us);
 }
 
 void coord_withdraw(struct coord_core *core, const struct coord_request *request)
@@ -167,6 +172,7 @@ void coord_submit(struct coord_core *core,
     ef->u.submit.req = request->id;
     ef->u.submit.engine = placed->engine->id;
     ef->u.submit.attempt = request->attempt;
+    ef->u.submit.need = coord_need_of(request);
     ef->u.submit.session = request->label;
     ef->u.submit.receipt = receipt;
 }

@@ -19,8 +19,11 @@ void coord_refuse(struct coord_core *core,
                   enum coord_refuse why,
                   uint64_t now_us);
 
-/* SETTLED for the step's attempt on its engine. */
-void coord_settle(struct coord_core *core, const struct coord_request *request);
+/* SETTLED for the step's attempt on its engine. done: its answer, NULL = none. */
+void coord_settle(struct coord_core *core,
+                  const struct coord_request *request,
+                  const struct coord_step_done *done,
+                  uint64_t now_us);
 
 /* WITHDRAW for the step's attempt on its engine. */
 void coord_withdraw(struct coord_core *core, const struct coord_request *request);

@@ -8,6 +8,7 @@
 
 #include "aeg/spec.h"
 #include "common/base/ids.h"
+#include "routing/gate.h"
 
 enum coord_route {
     COORD_ROUTE_CHAT,
@@ -138,6 +139,7 @@ struct coord_engine_added {
     struct engine_id engine;
     struct str name;      /* <= 63 bytes, unique among live engines */
     uint32_t max_running; /* steps sent to it at a time */
+    uint32_t kv_tokens;   /* of its KV memory; 0 = not known */
 };
 
 struct coord_engine_probed {
@@ -161,6 +163,8 @@ struct coord_event {
         struct {
             struct request_id req;
             uint32_t attempt;
+            struct engine_id engine; /* its node may have chosen another one; ENGINE_NONE = as
+                                        placed */
         } started;
         struct {
             struct request_id req;
@@ -220,6 +224,7 @@ struct coord_effect {
             struct request_id req;
             struct engine_id engine;
             uint32_t attempt;                    /* 1 = first */
+            struct gate_need need;               /* for the node */
             const char *session;                 /* label for x-saga-session, NUL-terminated */
             const struct coord_receipt *receipt; /* receipt.h renders it */
         } submit;
@@ -243,6 +248,7 @@ struct coord_effect {
             struct request_id req;
             struct engine_id engine;
             uint32_t attempt;
+            struct gate_usage usage; /* for the node */
         } settled;
     } u;
 };

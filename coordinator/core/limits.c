@@ -2,11 +2,12 @@
 #include "coordinator/core/limits.h"
 
 #include "common/base/config.h"
+#include "routing/params.h"
 #include "routing/registry.h"
 
 struct coord_limits coord_limits_of(const struct config *cfg)
 {
-    return (struct coord_limits){
+    struct coord_limits limits = {
         .max_sessions = (uint32_t)cfg->sessions_max,
         .max_requests = (uint32_t)cfg->limits_requests + 1,
         .max_engines = CONFIG_ENGINES_MAX,
@@ -26,4 +27,7 @@ struct coord_limits coord_limits_of(const struct config *cfg)
         .health_fail_count = (uint32_t)cfg->health_fail_count,
         .health_open_us = cfg->health_open_ms * 1000,
     };
+    limits.has_params =
+        route_params_read(limits.policy, str_of(cfg->routing_params), limits.params, NULL) == ST_OK;
+    return limits;
 }

@@ -4,6 +4,8 @@
 #ifndef COORDINATOR_CORE_LIMITS_H
 #define COORDINATOR_CORE_LIMITS_H
 
+#include "routing/gate_types.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +24,8 @@ struct coord_limits {
     uint64_t session_idle_us;
     uint32_t margin_steps;             /* routing.margin */
     const struct route_policy *policy; /* of placement; NULL = saga */
+    bool has_params;                   /* of the policy, below; else its defaults */
+    double params[GATE_PARAMS_MAX];
     bool retry_executed;
     double retry_budget_ratio;
     uint64_t health_interval_us;

@@ -7,15 +7,41 @@ void coord_placer_init(struct coord_placer *placer, const struct mem *mem, uint6
     rng_init(&placer->state.rng, seed);
 }
 
-void coord_placer_fini(struct coord_placer *placer)
+enum status coord_placer_set_policy(struct coord_placer *placer,
+                                    const struct route_policy *policy,
+                                    const double *params)
 {
-    if (placer->mem == NULL) {
-        return;
+    for (uint32_t i = 0; i < policy->param_count; i++) {
+        placer->state.params[i] = params != NULL ? params[i] : policy->params[i].def;
     }
+    struct prefix_table *prefixes = &placer->state.prefixes;
+    if (prefixes->cap == policy->prefixes) {
+        return ST_OK;
+    }
+    prefix_table_fini(prefixes);
+    return policy->prefixes == 0 ? ST_OK
+                                 : prefix_table_init(prefixes, placer->mem, policy->prefixes);
+}
+
+void coord_placer_forget(struct coord_placer *placer, struct engine_id engine)
+{
+    prefix_table_forget(&placer->state.prefixes, engine.v);
+}
+
+static void room_fini(struct coord_placer *placer)
+{
     mem_free(placer->mem, placer->engines, placer->cap * sizeof(void *));
     mem_free(placer->mem, placer->view, placer->cap * sizeof(placer->view[0]));
     mem_free(placer->mem, placer->costs_us, placer->cap * sizeof(placer->costs_us[0]));
     placer->cap = 0;
+}
+
+void coord_placer_fini(struct coord_placer *placer)
+{
+    if (placer->mem != NULL) {
+        prefix_table_fini(&placer->state.prefixes);
+        room_fini(placer);
+    }
 }
 
 enum status coord_placer_reserve(struct coord_placer *placer, uint32_t engines)
@@ -29,10 +55,10 @@ enum status coord_placer_reserve(struct coord_placer *placer, uint32_t engines)
     grown.view = mem_calloc(placer->mem, grown.cap, sizeof(grown.view[0]));
     grown.costs_us = mem_calloc(placer->mem, grown.cap, sizeof(grown.costs_us[0]));
     if (grown.engines == NULL || grown.view == NULL || grown.costs_us == NULL) {
-        coord_placer_fini(&grown);
+        room_fini(&grown);
         return ST_NOMEM;
     }
-    coord_placer_fini(placer);
+    room_fini(placer);
     *placer = grown;
     return ST_OK;
 }
@@ -161,6 +187,11 @@ bool coord_place(struct coord_placer *placer,
         .prompt_bytes = ask->request->prompt_bytes,
         .margin_steps = limits->margin_steps,
     };
+    if (ask->arrived != NULL) {
+        step.chain = ask->arrived->chain;
+        step.chain_bytes = ask->arrived->chain_bytes;
+        step.chain_count = ask->arrived->chain_count;
+    }
     struct route_view view = {.engines = placer->view,
                               .count = view_fill(placer, fleet, ask, &step.home)};
     step.is_birth = ask->may_settle && step.home == ROUTE_NONE;

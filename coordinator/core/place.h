@@ -4,6 +4,7 @@
 #ifndef COORDINATOR_CORE_PLACE_H
 #define COORDINATOR_CORE_PLACE_H
 
+#include "coordinator/core/event.h"
 #include "coordinator/core/limits.h"
 #include "coordinator/core/receipts.h"
 #include "coordinator/core/request.h"
@@ -21,8 +22,9 @@ struct coord_placer {
 
 struct coord_ask {
     const struct coord_request *request;
-    const struct coord_session *session; /* whose home counts; NULL = none */
-    const struct coord_session *parent;  /* NULL, or the session it forked from */
+    const struct coord_step_arrived *arrived; /* with its chain; NULL = it is placed again */
+    const struct coord_session *session;      /* whose home counts; NULL = none */
+    const struct coord_session *parent;       /* NULL, or the session it forked from */
     bool may_settle; /* the session will stay where this goes, unless its home could take it */
 };
 
@@ -37,6 +39,13 @@ struct coord_placed {
 
 void coord_placer_init(struct coord_placer *placer, const struct mem *mem, uint64_t seed);
 void coord_placer_fini(struct coord_placer *placer);
+/* What that policy remembers, in place of another's, and its numbers ([param_count], NULL = its
+ * defaults). ST_OK, or ST_NOMEM: it does without. */
+MUST_CHECK enum status coord_placer_set_policy(struct coord_placer *placer,
+                                               const struct route_policy *policy,
+                                               const double *params);
+/* The engine is gone. */
+void coord_placer_forget(struct coord_placer *placer, struct engine_id engine);
 /* Room for that many engines. ST_OK or ST_NOMEM (nothing changed). */
 MUST_CHECK enum status coord_placer_reserve(struct coord_placer *placer, uint32_t engines);
 

@@ -149,6 +149,7 @@ static void add_event(enum status *st, struct buf *out, const struct coord_event
         break;
     case COORD_EV_STEP_STARTED:
         add_attempt(st, out, ev->u.started.req, ev->u.started.attempt);
+        add_num(st, out, "engine", ev->u.started.engine.v);
         break;
     case COORD_EV_STEP_ANSWERED:
         add_attempt(st, out, ev->u.answered.req, ev->u.answered.attempt);
@@ -173,6 +174,7 @@ static void add_event(enum status *st, struct buf *out, const struct coord_event
         add_num(st, out, "engine", ev->u.engine_added.engine.v);
         add_text(st, out, "name", ev->u.engine_added.name);
         add_num(st, out, "max_running", ev->u.engine_added.max_running);
+        add_num(st, out, "kv_tokens", ev->u.engine_added.kv_tokens);
         break;
     case COORD_EV_ENGINE_REMOVED:
         add_num(st, out, "engine", ev->u.engine_removed.engine.v);

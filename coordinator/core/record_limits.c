@@ -20,10 +20,15 @@ static const struct {
     FIELD(max_workflow_bytes), FIELD(max_graph_bytes),    FIELD(half_life_us),
     FIELD(session_idle_us),    FIELD(margin_steps),       FIELD(retry_executed),
     FIELD(retry_budget_ratio), FIELD(health_interval_us), FIELD(health_fail_count),
-    FIELD(health_open_us),
+    FIELD(health_open_us),     FIELD(has_params),         FIELD(params[0]),
+    FIELD(params[1]),          FIELD(params[2]),          FIELD(params[3]),
+    FIELD(params[4]),          FIELD(params[5]),          FIELD(params[6]),
+    FIELD(params[7]),          FIELD(params[8]),          FIELD(params[9]),
+    FIELD(params[10]),         FIELD(params[11]),
 };
 
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
+_Static_assert(GATE_PARAMS_MAX == 12, "each of params is a field");
 
 static uint64_t field_get(const struct coord_limits *limits, size_t i)
 {

@@ -353,6 +353,7 @@ static void read_event(struct cursor *cur, struct coord_event *ev)
     case COORD_EV_STEP_STARTED:
         ev->u.started.req.v = num(cur, "req", UINT64_MAX);
         ev->u.started.attempt = num32(cur, "attempt");
+        ev->u.started.engine.v = num32(cur, "engine");
         break;
     case COORD_EV_STEP_ANSWERED:
         ev->u.answered.req.v = num(cur, "req", UINT64_MAX);
@@ -380,6 +381,7 @@ static void read_event(struct cursor *cur, struct coord_event *ev)
         ev->u.engine_added.engine.v = num32(cur, "engine");
         ev->u.engine_added.name = text(cur, "name");
         ev->u.engine_added.max_running = num32(cur, "max_running");
+        ev->u.engine_added.kv_tokens = num32(cur, "kv_tokens");
         break;
     case COORD_EV_ENGINE_REMOVED:
         ev->u.engine_removed.engine.v = num32(cur, "engine");

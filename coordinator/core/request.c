@@ -95,6 +95,15 @@ static void uncharge(struct coord_request *request)
     request->charged_bytes = 0;
 }
 
+/* A half-open engine may be tried by somebody else. */
+static void end_trial(struct coord_request *request)
+{
+    if (request->trial_epoch != 0 && request->trial_epoch == request->engine->epoch) {
+        request->engine->has_trial = false;
+    }
+    request->trial_epoch = 0;
+}
+
 void coord_request_submit(struct coord_request *request,
                           struct coord_engine *engine,
                           uint32_t missed_bytes,
@@ -115,6 +124,22 @@ void coord_request_submit(struct coord_request *request,
     request_move(request, COORD_REQUEST_QUEUED);
 }
 
+void coord_request_move(struct coord_request *request, struct coord_engine *engine)
+{
+    ASSERT(request->state == COORD_REQUEST_QUEUED);
+    uint32_t missed_bytes = request->charged_bytes;
+    uncharge(request);
+    end_trial(request);
+    list_remove(&request->link);
+    request->engine->queued_count--;
+    request->engine = engine;
+    request->charged_bytes = missed_bytes;
+    engine->pending_bytes += missed_bytes;
+    list_push_back(&engine->queued, &request->link);
+    engine->queued_count++;
+    request->is_moved = true;
+}
+
 void coord_request_start(struct coord_request *request, uint64_t now_us)
 {
     request->started_at_us = now_us;
@@ -131,11 +156,8 @@ void coord_request_answer(struct coord_request *request, uint64_t now_us)
 
 void coord_request_leave(struct coord_request *request)
 {
-    struct coord_engine *engine = request->engine;
     uncharge(request);
-    if (request->trial_epoch != 0 && request->trial_epoch == engine->epoch) {
-        engine->has_trial = false;
-    }
+    end_trial(request);
     request_move(request, COORD_REQUEST_PLACING);
     request->engine = NULL;
 }

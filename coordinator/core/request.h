@@ -24,6 +24,7 @@ struct coord_request {
     struct coord_engine *engine;   /* NULL while PLACING */
     struct coord_session *session; /* NULL = none is kept for it */
     uint64_t key;                  /* of the session, for placement */
+    uint64_t tenant;               /* hash of its name */
     uint64_t receipt;              /* number of its receipt, 0 = none */
     uint64_t arrived_at_us;
     uint64_t submitted_at_us; /* this attempt */
@@ -40,6 +41,7 @@ struct coord_request {
     uint32_t trial_epoch; /* engine->epoch when it was sent as a half-open trial, 0 = it is none */
     bool is_retried;      /* run again after a failure once already */
     bool has_home_failed; /* an attempt on its session's home did */
+    bool is_moved;        /* its node gave it to another engine than it was placed on */
     bool is_stream;
     bool is_repeat;        /* its client sends a step again */
     bool is_learnt;        /* same, and that one was answered */
@@ -81,6 +83,8 @@ void coord_request_submit(struct coord_request *request,
                           struct coord_engine *engine,
                           uint32_t missed_bytes,
                           uint64_t now_us);
+/* QUEUED: its node gives it to that engine instead. */
+void coord_request_move(struct coord_request *request, struct coord_engine *engine);
 /* QUEUED -> RUNNING. */
 void coord_request_start(struct coord_request *request, uint64_t now_us);
 /* RUNNING -> ANSWERED: the prompt is computed. */

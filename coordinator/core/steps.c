@@ -41,15 +41,41 @@ find_attempt(const struct coord_core *core, struct request_id req, uint32_t atte
     return request != NULL && request->attempt == attempt ? request : NULL;
 }
 
+/* The node began with an attempt before it was told that it is withdrawn: there it is over. */
+static void end_withdrawn(struct coord_core *core,
+                          const struct coord_request *request,
+                          uint32_t attempt,
+                          struct engine_id engine)
+{
+    if (request != NULL && attempt < request->attempt) {
+        struct coord_effect *ef = coord_effect_add(core, COORD_EF_SETTLED);
+        ef->u.settled.req = request->id;
+        ef->u.settled.engine = engine;
+        ef->u.settled.attempt = attempt;
+    }
+}
+
 void coord_on_started(struct coord_core *core,
                       struct request_id req,
                       uint32_t attempt,
+                      struct engine_id engine,
                       uint64_t now_us)
 {
     struct coord_request *request = find_attempt(core, req, attempt);
-    if (request != NULL && request->state == COORD_REQUEST_QUEUED) {
-        coord_request_start(request, now_us);
+    if (request == NULL) {
+        end_withdrawn(core, coord_requests_find(&core->requests, req), attempt, engine);
+        return;
     }
+    if (request->state != COORD_REQUEST_QUEUED) {
+        return;
+    }
+    if (engine.v != ENGINE_NONE.v && engine.v != request->engine->id.v) {
+        struct coord_engine *other = coord_fleet_find(&core->fleet, engine);
+        if (other != NULL) {
+            coord_request_move(request, other);
+        }
+    }
+    coord_request_start(request, now_us);
 }
 
 void coord_on_answered(struct coord_core *core,
@@ -57,9 +83,12 @@ void coord_on_answered(struct coord_core *core,
                        uint32_t attempt,
                        uint64_t now_us)
 {
-    coord_on_started(core, req, attempt, now_us); /* in case that event was not sent */
     struct coord_request *request = find_attempt(core, req, attempt);
-    if (request != NULL && request->state == COORD_REQUEST_RUNNING) {
+    if (request == NULL) {
+        return;
+    }
+    coord_on_started(core, req, attempt, ENGINE_NONE, now_us); /* if that event was not sent */
+    if (request->state == COORD_REQUEST_RUNNING) {
         coord_request_answer(request, now_us);
     }
 }
@@ -125,7 +154,8 @@ static enum coord_result judge(struct coord_core *core,
         if (request->session != NULL) {
             request->session->is_answered = true;
             (void)coord_home_learn(&core->fleet, request->session, engine->id,
-                                   request->prompt_bytes, request->has_home_failed);
+                                   request->prompt_bytes,
+                                   request->has_home_failed || request->is_moved);
         }
         return COORD_RESULT_OK;
     case COORD_OUTCOME_ENGINE_ERROR:
@@ -173,7 +203,7 @@ static void end_gone(struct coord_core *core,
     if (request->state == COORD_REQUEST_QUEUED) {
         coord_withdraw(core, request);
     }
-    coord_settle(core, request);
+    coord_settle(core, request, done, now_us);
     core->counters.steps_gone++;
     coord_leave_engine(core, request, now_us);
     coord_finish(core, request, now_us);
@@ -205,7 +235,7 @@ void coord_on_done(struct coord_core *core, const struct coord_step_done *done, 
     }
     coord_close_receipt(core, request, result, now_us);
     coord_story_ended(&core->stories, request, end_of(done), done, now_us);
-    coord_settle(core, request);
+    coord_settle(core, request, done, now_us);
     core->counters.steps_done++;
     coord_leave_engine(core, request, now_us);
     coord_finish(core, request, now_us);
@@ -303,7 +333,7 @@ void coord_on_failed(struct coord_core *core,
         coord_fleet_failure(&core->fleet, request->engine, &core->limits, request->submitted_at_us,
                             now_us);
     }
-    coord_settle(core, request);
+    coord_settle(core, request, NULL, now_us);
     coord_leave_engine(core, request, now_us);
     if (is_again && place_again(core, request, COORD_BRANCH_RETRY, now_us)) {
         request->is_retried = true;

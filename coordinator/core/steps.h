@@ -11,6 +11,7 @@
 void coord_on_started(struct coord_core *core,
                       struct request_id req,
                       uint32_t attempt,
+                      struct engine_id engine,
                       uint64_t now_us);
 void coord_on_answered(struct coord_core *core,
                        struct request_id req,

@@ -71,6 +71,7 @@ lab_alone_us(const struct lab_plan *plan, uint32_t session, const struct mem *me
         alone.engines = 1;
         alone.until_us = 0;
         alone.is_unlimited = false;
+        alone.scenario = NULL;
         st = lab_run(&alone, mem, NULL, NULL, &result);
         if (st == ST_OK) {
             const struct lab_outcome *outcome = &result.outcomes[0];

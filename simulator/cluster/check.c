@@ -14,7 +14,8 @@ static bool is_step_sound(const struct lab_step *step, const struct lab_step *be
 static bool is_session_sound(const struct lab_plan *plan, uint32_t idx)
 {
     const struct lab_session *session = &plan->sessions[idx];
-    if (session->step_count == 0 || session->system_tokens > session->steps[0].prompt_tokens) {
+    if (session->step_count == 0 || (uint32_t)session->client >= LAB_CLIENT_KINDS ||
+        session->system_tokens > session->steps[0].prompt_tokens) {
         return false;
     }
     if (session->parent != LAB_NONE &&
@@ -53,12 +54,45 @@ static enum status check_arrivals(const struct lab_plan *plan, const struct mem 
     return st;
 }
 
+static bool is_ratio(double ratio)
+{
+    return ratio >= 0 && ratio < 1;
+}
+
+static bool is_scenario_sound(const struct lab_plan *plan)
+{
+    const struct lab_scenario *scenario = plan->scenario;
+    if (scenario->fault_count > LAB_FAULTS_MAX || scenario->model_count > LAB_MODELS_MAX ||
+        !is_ratio(scenario->net.loss_ratio) || !is_ratio(scenario->net.duplicate_ratio) ||
+        (scenario->fault_count > 0 && plan->prefill.engines > 0)) { /* not modelled together */
+        return false;
+    }
+    for (uint32_t i = 0; i < scenario->fault_count; i++) {
+        const struct lab_fault *fault = &scenario->faults[i];
+        bool is_slow = fault->kind == LAB_FAULT_SLOW;
+        if ((fault->until_us > 0 && fault->until_us <= fault->at_us) ||
+            (fault->kind == LAB_FAULT_PARTITION && fault->until_us == 0) ||
+            (is_slow && (fault->slow_per_mille < 1000 || fault->slow_per_mille > 1000000))) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; scenario->model_count > 0 && i < plan->session_count; i++) {
+        if (plan->sessions[i].model >= scenario->model_count) {
+            return false;
+        }
+    }
+    return true;
+}
+
 enum status lab_check_plan(const struct lab_plan *plan, const struct mem *mem)
 {
     const struct sim_profile *profile = &plan->engine.profile;
-    if (plan->session_count == 0 || plan->engines == 0 || plan->engines > LAB_ENGINES_MAX ||
-        plan->engine.block_tokens == 0 || profile->max_running == 0 ||
-        plan->engine.queue_max < profile->max_running) {
+    if (lab_policy_find(plan->policy) == NULL || plan->session_count == 0 || plan->engines == 0 ||
+        plan->engines > LAB_ENGINES_MAX || plan->engine.block_tokens == 0 ||
+        profile->max_running == 0 || plan->engine.queue_max < profile->max_running) {
+        return ST_INVAL;
+    }
+    if (plan->scenario != NULL && !is_scenario_sound(plan)) {
         return ST_INVAL;
     }
     for (uint32_t i = 0; i < plan->session_count; i++) {
@@ -72,14 +106,17 @@ enum status lab_check_plan(const struct lab_plan *plan, const struct mem *mem)
 /* The node and the engine agree, and nobody rests while there is work. */
 static void check_machine(const struct lab *lab, uint32_t idx, bool is_deep, uint32_t *in_flight)
 {
-    const struct sim_engine *engine = lab->machines[idx].engine;
+    const struct lab_machine *machine = &lab->machines[idx];
+    const struct sim_engine *engine = machine->engine;
     uint32_t held = sim_engine_running(engine) + sim_engine_waiting(engine);
-    struct agent_queue_view queue;
+    struct agent_queue_view queue = {0};
     bool is_known = agent_core_queue(lab->agent, (struct engine_id){idx}, &queue);
-    ASSERT(is_known);
-    ASSERT(queue.running == held);
+    ASSERT(is_known || machine->is_removed);
+    ASSERT(queue.running == held + machine->absent);
+    ASSERT(held == 0 || !machine->is_down);
     ASSERT(held == 0 || sim_engine_is_iterating(engine));
-    ASSERT(queue.waiting == 0 || queue.running == queue.max_running);
+    ASSERT(queue.waiting == 0 || queue.running > 0); /* no order is a reason to rest */
+    ASSERT(lab->policy->key != NULL || queue.waiting == 0 || queue.running == queue.max_running);
     ASSERT(!is_deep || sim_engine_check(engine));
     *in_flight += queue.running + queue.waiting;
 }
@@ -90,30 +127,53 @@ void lab_check(const struct lab *lab, bool is_deep)
     for (uint32_t i = 0; i < lab->plan->engines; i++) {
         check_machine(lab, i, is_deep, &in_flight);
     }
-    ASSERT(in_flight == lab->in_flight);
+    in_flight += agent_core_at_gate(lab->agent);
+    ASSERT(!is_deep || gate_check(agent_core_gate(lab->agent)));
+    ASSERT(!is_deep || lab->prefill == NULL || sim_prefill_check(lab->prefill));
+    /* Steps that came a second time wait in nodes' queues until they are found out. */
+    bool is_doubling = lab->plan->scenario != NULL && lab->plan->scenario->net.duplicate_ratio > 0;
+    ASSERT(in_flight == lab->in_flight || (is_doubling && in_flight > lab->in_flight));
     ASSERT(coord_core_in_flight(lab->coord) == lab->in_flight);
     ASSERT(lab->inbox_count == 0 && lab->refusal_count == 0 && lab->touched_count == 0);
 }
 
-void lab_check_end(const struct lab *lab)
+static struct sim_engine_counters sum_of(const struct lab *lab)
 {
-    const struct lab_result *result = lab->result;
     struct sim_engine_counters sum = {0};
     for (uint32_t i = 0; i < lab->plan->engines; i++) {
         const struct sim_engine_counters *n = sim_engine_counters(lab->machines[i].engine);
         sum.submitted_count += n->submitted_count;
         sum.finished_count += n->finished_count;
+        sum.aborted_count += n->aborted_count;
         sum.preempted_count += n->preempted_count;
         sum.prompt_tokens += n->prompt_tokens;
         sum.hit_tokens += n->hit_tokens;
         sum.computed_tokens += n->computed_tokens;
         sum.generated_tokens += n->generated_tokens;
     }
-    ASSERT(sum.submitted_count == result->steps && sum.finished_count == result->steps);
-    ASSERT(sum.prompt_tokens == result->prompt_tokens);
-    ASSERT(sum.hit_tokens == result->cached_tokens);
-    ASSERT(sum.generated_tokens == result->output_tokens);
-    ASSERT(sum.preempted_count > 0 || sum.computed_tokens + sum.hit_tokens == sum.prompt_tokens);
-    ASSERT(coord_core_counters(lab->coord)->steps_done == result->steps + lab->too_big);
+    return sum;
+}
+
+/* The engines' tokens are those of the steps that ended, and of what died with its engine. */
+static void check_tokens(uint64_t engines, uint64_t steps, bool is_whole)
+{
+    ASSERT(engines == steps || (!is_whole && engines > steps));
+}
+
+void lab_check_end(const struct lab *lab)
+{
+    const struct lab_result *result = lab->result;
+    const struct sim_engine_counters sum = sum_of(lab);
+    bool is_whole = sum.aborted_count == 0;
+    ASSERT(sum.submitted_count == sum.finished_count + sum.aborted_count);
+    ASSERT(sum.finished_count == result->steps);
+    ASSERT(sum.aborted_count >= result->cut);
+    check_tokens(sum.prompt_tokens, result->prompt_tokens, is_whole);
+    check_tokens(sum.hit_tokens, result->cached_tokens, is_whole);
+    check_tokens(sum.generated_tokens, result->output_tokens, is_whole);
+    ASSERT(sum.preempted_count > 0 || !is_whole ||
+           sum.computed_tokens + sum.hit_tokens == sum.prompt_tokens);
+    ASSERT(coord_core_counters(lab->coord)->steps_done ==
+           result->steps + result->cut + lab->too_big);
     ASSERT(result->gateway_us == result->in_flight_us); /* Little's law, exact when all is over */
 }

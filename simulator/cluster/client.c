@@ -3,13 +3,9 @@
 
 #include "simulator/cluster/hub.h"
 #include "simulator/cluster/machine.h"
+#include "simulator/cluster/net.h"
 
-enum {
-    TRIES_MAX = 3, /* one and two more */
-    RETRY_FIRST_US = 500000,
-    RETRY_AFTER_MAX_S = 60, /* a longer one is not obeyed */
-    FIRSTS_FIRST = 1024,
-};
+enum { FIRSTS_FIRST = 1024 };
 
 /* Sent then, unless it was refused before. */
 static void send_at(struct lab *lab, struct lab_live *live, uint64_t at_us)
@@ -17,7 +13,7 @@ static void send_at(struct lab *lab, struct lab_live *live, uint64_t at_us)
     if (live->tries == 0) {
         live->sent_at_us = at_us;
     }
-    lab_plan_at(lab, &live->node, at_us + lab->plan->network_us);
+    lab_plan_at(lab, &live->node, at_us + lab_net_delay_us(lab));
 }
 
 void lab_client_begin(struct lab *lab, uint32_t session, uint32_t parent, uint64_t at_us)
@@ -74,7 +70,8 @@ void lab_client_request(struct lab *lab, struct lab_live *live)
 void lab_client_first(struct lab *lab, struct lab_live *live)
 {
     const struct lab_session *session = &lab->plan->sessions[live->session];
-    live->first_at_us = lab->now_us + lab->plan->network_us;
+    live->first_at_us = lab->now_us + lab_net_delay_us(lab);
+    live->has_first = true;
     if (lab->plan->is_unlimited) {
         const uint64_t *shared = map_get(&lab->systems, session->system_id);
         if (shared == NULL || *shared < session->system_tokens) {
@@ -89,6 +86,7 @@ static struct lab_live *finish(struct lab *lab, struct lab_live *live, uint64_t 
 {
     struct lab_live *parent = live->parent == LAB_NONE ? NULL : lab_live_at(lab, live->parent);
     lab_chain_fini(&live->chain, lab->mem);
+    (void)map_remove(&lab->keys, live->key);
     slab_free(&lab->lives, live->idx);
     if (parent == NULL) {
         lab->roots_over++;
@@ -116,21 +114,20 @@ void lab_client_refused(struct lab *lab, const struct lab_refusal *refusal)
 {
     struct lab_live *live = lab_live_at(lab, refusal->live);
     struct lab_outcome *outcome = &lab->result->outcomes[live->session];
-    uint64_t at_us = lab->now_us + lab->plan->network_us;
-    outcome->refused++;
+    const struct lab_retry *retry = lab_retry_of(lab->plan->sessions[live->session].client);
+    uint64_t at_us = lab->now_us + lab_net_delay_us(lab);
+    outcome->refused += refusal->is_cut ? 0 : 1;
+    outcome->cut += refusal->is_cut ? 1 : 0;
     live->tries++;
-    if (refusal->is_final || live->tries == TRIES_MAX) {
+    bool is_final = refusal->is_final || (refusal->is_cut && !retry->retries_cut);
+    if (is_final || live->tries == retry->tries) {
         outcome->is_given_up = true;
         lab->result->given_up++;
         go_on(lab, finish(lab, live, at_us));
         return;
     }
-    uint64_t wait_us = (uint64_t)refusal->retry_after_s * 1000000;
-    if (refusal->retry_after_s == 0 || refusal->retry_after_s > RETRY_AFTER_MAX_S) {
-        wait_us = (uint64_t)RETRY_FIRST_US << (live->tries - 1);
-        wait_us -= rng_below(&lab->rng, wait_us / 4 + 1);
-    }
-    send_at(lab, live, at_us + wait_us);
+    send_at(lab, live,
+            at_us + lab_retry_wait_us(retry, live->tries, refusal->retry_after_s, &lab->rng));
 }
 
 static void note_first(struct lab *lab, const struct lab_live *live)
@@ -165,7 +162,7 @@ static void count(struct lab *lab, struct lab_live *live, uint32_t cached_tokens
     result->cached_tokens += cached_tokens;
     result->output_tokens += step->output_tokens;
     uint32_t had = live->had_tokens;
-    lab->computed_again += had > cached_tokens ? had - cached_tokens : 0;
+    lab->machines[live->engine].again_tokens += had > cached_tokens ? had - cached_tokens : 0;
     live->computed_tokens = step->prompt_tokens + step->output_tokens - 1; /* not the last one */
 }
 
@@ -182,7 +179,8 @@ static void spawn(struct lab *lab, struct lab_live *live, uint64_t at_us)
 
 void lab_client_answered(struct lab *lab, struct lab_live *live, uint32_t cached_tokens)
 {
-    uint64_t at_us = lab->now_us + lab->plan->network_us;
+    uint64_t at_us = lab->now_us + lab_net_delay_us(lab);
+    at_us = at_us > live->first_at_us ? at_us : live->first_at_us; /* bytes come in order */
     count(lab, live, cached_tokens);
     note_first(lab, live);
     lab_hub_done(lab, live, cached_tokens);
@@ -196,7 +194,12 @@ void lab_client_answered(struct lab *lab, struct lab_live *live, uint32_t cached
         lab->result->outcomes[live->session].human_us += next->is_human ? next->gap_us : 0;
         next_use_at_us = live->ready_at_us + lab->plan->network_us; /* sub-agents may delay it */
     }
-    lab_machine_hint(lab, live, next_use_at_us);
+    if (route_evict(lab->policy, lab->plan->params) == NULL ||
+        lab->policy->knows_future) { /* else the policy says */
+        const struct sim_chain_hint hint = {.reuse_ratio = next_use_at_us == UINT64_MAX ? 0.0 : 1.0,
+                                            .next_use_at_us = next_use_at_us};
+        lab_machine_hint(lab, live->engine, live, &hint);
+    }
     if (live->children == 0) {
         go_on(lab, live);
     }

@@ -2,8 +2,9 @@
 #include "simulator/cluster/hub.h"
 
 #include "common/base/config.h"
-#include "routing/registry.h"
+#include "simulator/cluster/advice.h"
 #include "simulator/cluster/machine.h"
+#include "simulator/cluster/reach.h"
 
 enum { INBOX_FIRST = 64, REFUSALS_FIRST = 64 };
 
@@ -23,6 +24,11 @@ static const struct config defaults = {
 #undef ENUM
 #undef LIST
 };
+
+static const struct config *config_of(const struct lab *lab)
+{
+    return lab->plan->config != NULL ? lab->plan->config : &defaults;
+}
 
 /* --- what the core hears --- */
 
@@ -68,11 +74,10 @@ static void leave(struct lab *lab, struct lab_live *live)
     lab->result->gateway_us += lab->now_us - live->gateway_at_us;
 }
 
-static void refuse(struct lab *lab, struct request_id req, uint32_t retry_after_s, bool is_final)
+/* To its client the request is over, without a whole answer. */
+static void give_back(struct lab *lab, struct lab_refusal refusal)
 {
-    struct lab_live *live = live_of(lab, req);
-    leave(lab, live);
-    lab_note(lab, LAB_NOTE_REFUSED, req.v, retry_after_s);
+    leave(lab, lab_live_at(lab, refusal.live));
     if (lab->refusal_count == lab->refusal_cap) {
         uint32_t cap = lab->refusal_cap == 0 ? REFUSALS_FIRST : lab->refusal_cap * 2;
         struct lab_refusal *grown = mem_resize(
@@ -84,23 +89,38 @@ static void refuse(struct lab *lab, struct request_id req, uint32_t retry_after_
         lab->refusals = grown;
         lab->refusal_cap = cap;
     }
-    lab->refusals[lab->refusal_count++] = (struct lab_refusal){
-        .live = live->idx, .retry_after_s = retry_after_s, .is_final = is_final};
+    lab->refusals[lab->refusal_count++] = refusal;
+}
+
+static void refuse(struct lab *lab, struct request_id req, uint32_t retry_after_s, bool is_final)
+{
+    lab_note(lab, LAB_NOTE_REFUSED, req.v, retry_after_s);
+    give_back(lab, (struct lab_refusal){.live = live_of(lab, req)->idx,
+                                        .retry_after_s = retry_after_s,
+                                        .is_final = is_final});
 }
 
 /* --- what the node wants --- */
 
 static void start(struct lab *lab, const struct agent_effect *effect)
 {
+    if (!lab_reach_wants(lab, effect)) {
+        return;
+    }
     struct lab_live *live = live_of(lab, effect->req);
     ASSERT(live->phase == LAB_QUEUED); /* no engine runs a step that another one has */
     live->phase = LAB_RUNNING;
     live->attempt = effect->attempt;
+    live->has_first = false;
     lab_note(lab, LAB_NOTE_START, effect->req.v, effect->engine.v);
     struct coord_event started = {.kind = COORD_EV_STEP_STARTED};
     started.u.started.req = effect->req;
     started.u.started.attempt = effect->attempt;
+    started.u.started.engine = effect->engine;
     tell(lab, &started);
+    if (!lab_reach_connects(lab, effect->engine.v, live)) {
+        return;
+    }
     enum status st = lab_machine_start(lab, effect->engine.v, live);
     if (st == ST_TOOBIG) {
         lab->too_big++;
@@ -116,6 +136,77 @@ static void start(struct lab *lab, const struct agent_effect *effect)
     live->engine = effect->engine.v;
 }
 
+/* What a policy asks of an engine. */
+static void advise(struct lab *lab, const struct agent_effect *effect)
+{
+    const uint64_t *idx = map_get(&lab->keys, effect->session);
+    lab_note(lab, LAB_NOTE_ADVICE, effect->session, effect->engine.v);
+    if (idx != NULL) {
+        struct lab_live *live = lab_live_at(lab, (uint32_t)*idx);
+        if (effect->kind == AGENT_EF_RETAIN) {
+            lab_advise_pin(lab, effect->engine.v, live, effect->until_us);
+        } else if (effect->kind == AGENT_EF_VALUE) {
+            const struct sim_chain_hint hint = {.reuse_ratio = effect->reuse_ratio,
+                                                .next_use_at_us = effect->next_at_us};
+            lab_machine_hint(lab, effect->engine.v, live, &hint);
+        } else {
+            lab_advise_prefetch(lab, effect->engine.v, live);
+        }
+    }
+}
+
+/* The session's KV leaves one engine for another. */
+static void move(struct lab *lab, const struct agent_effect *effect)
+{
+    if (!lab_reach_wants(lab, effect)) {
+        return;
+    }
+    struct lab_live *live = live_of(lab, effect->req);
+    ASSERT(live->phase == LAB_QUEUED);
+    lab_note(lab, LAB_NOTE_ADVICE, effect->req.v, effect->engine.v);
+    live->phase = LAB_MOVING;
+    live->attempt = effect->attempt;
+    live->goes_to = effect->engine.v;
+    lab_plan_at(lab, &live->node, lab->now_us + lab_move_us(lab, live));
+}
+
+/* The step does not wait for its KV any more. */
+static void end_move(struct lab *lab, struct request_id req)
+{
+    struct lab_live *live = lab_live_at(lab, (uint32_t)(req.v & LAB_LIVE_MAX));
+    if (live->req.v == req.v && live->phase == LAB_MOVING) {
+        heap_remove(&lab->timeline, &live->node);
+        live->phase = LAB_QUEUED;
+    }
+}
+
+static void from_agent(struct lab *lab, const struct agent_effect *effect)
+{
+    switch (effect->kind) {
+    case AGENT_EF_START:
+        start(lab, effect);
+        break;
+    case AGENT_EF_REFUSE: {
+        struct coord_event refused = {.kind = COORD_EV_NODE_REFUSED};
+        refused.u.node_refused.req = effect->req;
+        refused.u.node_refused.attempt = effect->attempt;
+        refused.u.node_refused.is_timeout = effect->is_timeout;
+        end_move(lab, effect->req);
+        tell(lab, &refused);
+        lab_net_repeat_coord(lab, &refused);
+        break;
+    }
+    case AGENT_EF_MOVE:
+        move(lab, effect);
+        break;
+    case AGENT_EF_RETAIN:
+    case AGENT_EF_PREFETCH:
+    case AGENT_EF_VALUE:
+        advise(lab, effect);
+        break;
+    }
+}
+
 static void to_agent(struct lab *lab, const struct agent_event *ev)
 {
     const struct agent_effects *effects = NULL;
@@ -125,17 +216,48 @@ static void to_agent(struct lab *lab, const struct agent_event *ev)
         return;
     }
     for (uint32_t i = 0; i < effects->count; i++) {
-        const struct agent_effect *effect = &effects->items[i];
-        if (effect->kind == AGENT_EF_START) {
-            start(lab, effect);
-            continue;
-        }
-        struct coord_event refused = {.kind = COORD_EV_NODE_REFUSED};
-        refused.u.node_refused.req = effect->req;
-        refused.u.node_refused.attempt = effect->attempt;
-        refused.u.node_refused.is_timeout = effect->is_timeout;
-        tell(lab, &refused);
+        from_agent(lab, &effects->items[i]);
     }
+}
+
+static void send_to_agent(struct lab *lab, const struct agent_event *ev)
+{
+    to_agent(lab, ev);
+    lab_net_repeat_agent(lab, ev);
+}
+
+static void submit(struct lab *lab, const struct coord_effect *effect)
+{
+    struct lab_live *live = live_of(lab, effect->u.submit.req);
+    struct gate_need need = effect->u.submit.need;
+    const struct agent_event ev = {.kind = AGENT_EV_SUBMIT,
+                                   .req = effect->u.submit.req,
+                                   .attempt = effect->u.submit.attempt,
+                                   .engine = effect->u.submit.engine,
+                                   .need = &need};
+    if (live->key != need.session && need.session != 0) {
+        live->key = need.session;
+        lab_fail(lab, map_put(&lab->keys, live->key, live->idx));
+    }
+    if (lab->policy->knows_future) {
+        need.output_tokens = lab_live_step(lab, live)->output_tokens;
+        need.remaining_s = lab_remaining_s(lab, live);
+    }
+    send_to_agent(lab, &ev);
+}
+
+static void settled(struct lab *lab, const struct coord_effect *effect)
+{
+    struct gate_usage usage = effect->u.settled.usage;
+    const struct agent_event ev = {.kind = AGENT_EV_SETTLED,
+                                   .req = effect->u.settled.req,
+                                   .attempt = effect->u.settled.attempt,
+                                   .engine = effect->u.settled.engine,
+                                   .usage = &usage};
+    if (lab->policy->knows_future) {
+        usage.next_at_us = lab_next_at_us(lab, live_of(lab, effect->u.settled.req));
+    }
+    send_to_agent(lab, &ev);
 }
 
 /* --- what the coordinator wants --- */
@@ -143,39 +265,31 @@ static void to_agent(struct lab *lab, const struct agent_event *ev)
 static void carry_out(struct lab *lab, const struct coord_effect *effect)
 {
     struct agent_event ev = {0};
+    struct coord_event probed;
     switch (effect->kind) {
     case COORD_EF_SUBMIT:
-        ev = (struct agent_event){.kind = AGENT_EV_SUBMIT,
-                                  .req = effect->u.submit.req,
-                                  .attempt = effect->u.submit.attempt,
-                                  .engine = effect->u.submit.engine};
-        to_agent(lab, &ev);
+        submit(lab, effect);
         break;
     case COORD_EF_REFUSE:
         refuse(lab, effect->u.refuse.req, effect->u.refuse.retry_after_s,
                effect->u.refuse.why == COORD_REFUSE_NO_MODEL);
         break;
     case COORD_EF_WITHDRAW:
+        end_move(lab, effect->u.withdraw.req);
         ev = (struct agent_event){.kind = AGENT_EV_WITHDRAW,
                                   .req = effect->u.withdraw.req,
                                   .attempt = effect->u.withdraw.attempt,
                                   .engine = effect->u.withdraw.engine};
-        to_agent(lab, &ev);
+        send_to_agent(lab, &ev);
         break;
     case COORD_EF_SETTLED:
-        ev = (struct agent_event){.kind = AGENT_EV_SETTLED,
-                                  .req = effect->u.settled.req,
-                                  .attempt = effect->u.settled.attempt,
-                                  .engine = effect->u.settled.engine};
-        to_agent(lab, &ev);
+        settled(lab, effect);
         break;
-    case COORD_EF_PROBE: {
-        struct coord_event probed = {.kind = COORD_EV_ENGINE_PROBED};
-        probed.u.engine_probed = (struct coord_engine_probed){
-            .engine = effect->u.probe.engine, .is_up = true, .kind = COORD_ENGINE_SIM};
-        tell(lab, &probed);
+    case COORD_EF_PROBE:
+        if (lab_reach_probed(lab, effect->u.probe.engine, effect->u.probe.wants_models, &probed)) {
+            tell(lab, &probed);
+        }
         break;
-    }
     }
 }
 
@@ -210,6 +324,8 @@ void lab_hub_arrive(struct lab *lab, struct lab_live *live)
 {
     const struct lab_session *session = &lab->plan->sessions[live->session];
     const struct lab_step *step = lab_live_step(lab, live);
+    const struct lab_scenario *scenario = lab->plan->scenario;
+    bool has_models = scenario != NULL && scenario->model_count > 0;
     static const uint8_t is_end[LAB_BOUNDS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     char tenant[LAB_NAME_BYTES];
     lab_name(tenant, 't', session->tenant);
@@ -224,7 +340,10 @@ void lab_hub_arrive(struct lab *lab, struct lab_live *live)
     ev.u.arrived = (struct coord_step_arrived){
         .req = live->req,
         .name = str_of(live->name),
-        .tenant = str_of(tenant),
+        .tenant = scenario != NULL && session->tenant < scenario->tenant_count
+                      ? scenario->tenant_names[session->tenant]
+                      : str_of(tenant),
+        .model = has_models ? scenario->model_names[session->model] : STR(""),
         .session = str_of(live->name),
         .schema = STR("x-session-id"),
         .parent = str_of(live->parent_name),
@@ -238,6 +357,7 @@ void lab_hub_arrive(struct lab *lab, struct lab_live *live)
         .tool_count = step->tool.len > 0 ? 1 : 0,
         .opening = has_system ? live->chain.bounds[0] : 0,
         .opening_sketch = has_system ? live->chain.bounds[0] : 0,
+        .hints = {.is_final = lab->policy->hears_end && live->step + 1 == session->step_count},
     };
     to_coord(lab, &ev);
 }
@@ -250,6 +370,21 @@ void lab_hub_answered(struct lab *lab, const struct lab_live *live)
     ev.u.answered.attempt = live->attempt;
     ev.u.answered.http_status = 200;
     to_coord(lab, &ev);
+    to_agent(lab, &(struct agent_event){
+                      .kind = AGENT_EV_ANSWERED, .req = live->req, .attempt = live->attempt});
+    drain(lab);
+}
+
+void lab_hub_moved(struct lab *lab, struct lab_live *live)
+{
+    ASSERT(live->phase == LAB_MOVING);
+    live->phase = LAB_QUEUED;
+    bool is_moved = lab_move_end(lab, live->goes_to, live);
+    to_agent(lab, &(struct agent_event){.kind = AGENT_EV_MOVED,
+                                        .req = live->req,
+                                        .attempt = live->attempt,
+                                        .is_moved = is_moved});
+    drain(lab);
 }
 
 void lab_hub_done(struct lab *lab, struct lab_live *live, uint32_t cached_tokens)
@@ -287,38 +422,96 @@ void lab_hub_tick(struct lab *lab)
     drain(lab);
 }
 
+/* --- for faults --- */
+
+void lab_hub_tell(struct lab *lab, const struct coord_event *ev)
+{
+    to_coord(lab, ev);
+}
+
+void lab_hub_tell_agent(struct lab *lab, const struct agent_event *ev)
+{
+    to_agent(lab, ev);
+    drain(lab);
+}
+
+void lab_hub_cut(struct lab *lab, struct lab_live *live)
+{
+    struct coord_event ev = {.kind = COORD_EV_STEP_DONE};
+    ev.u.done = (struct coord_step_done){
+        .req = live->req, .outcome = COORD_OUTCOME_CUT, .http_status = 200};
+    lab_note(lab, LAB_NOTE_CUT, live->req.v, live->engine);
+    give_back(lab, (struct lab_refusal){.live = live->idx, .is_cut = true});
+    to_coord(lab, &ev);
+}
+
 /* --- life --- */
 
-static void add_engine(struct lab *lab, uint32_t idx)
+/* Of an engine: its host memory and its share of the store. */
+static uint32_t tier_tokens(const struct lab_plan *plan)
+{
+    uint64_t tokens = plan->engine.tiers.host_tokens + plan->store_tokens / plan->engines;
+    return tokens < UINT32_MAX ? (uint32_t)tokens : UINT32_MAX;
+}
+
+void lab_hub_add_engine(struct lab *lab, uint32_t idx)
 {
     char name[LAB_NAME_BYTES];
-    uint32_t slots = lab->plan->engine.profile.max_running;
+    uint64_t most = config_of(lab)->routing_engine_slots;
+    const struct sim_profile *profile = &lab->plan->engine.profile;
+    const struct gate_engine_info info = {
+        .max_running = most < profile->max_running ? (uint32_t)most : profile->max_running,
+        .kv_tokens = profile->kv_tokens,
+        .tier_tokens = tier_tokens(lab->plan),
+        .is_write_back = lab->plan->engine.tiers.host_mode == SIM_TIER_WRITE_BACK,
+        .chunk_tokens = profile->budget_tokens,
+        .prefill_us_per_token = profile->b_s_per_token * 1e6,
+        .prefill_us_per_pair = profile->d_s_per_pair * 1e6,
+        .decode_us = profile->f_s * 1e6,
+    };
     lab_name(name, 'e', idx);
     const struct agent_event added = {
-        .kind = AGENT_EV_ENGINE_ADDED, .engine = {idx}, .max_running = slots};
+        .kind = AGENT_EV_ENGINE_ADDED, .engine = {idx}, .info = &info};
     struct coord_event ev = {.kind = COORD_EV_ENGINE_ADDED};
-    ev.u.engine_added =
-        (struct coord_engine_added){.engine = {idx}, .name = str_of(name), .max_running = slots};
+    ev.u.engine_added = (struct coord_engine_added){.engine = {idx},
+                                                    .name = str_of(name),
+                                                    .max_running = info.max_running,
+                                                    .kv_tokens = profile->kv_tokens};
     to_agent(lab, &added);
     to_coord(lab, &ev);
 }
 
+void lab_hub_remove_engine(struct lab *lab, uint32_t idx)
+{
+    struct coord_event ev = {.kind = COORD_EV_ENGINE_REMOVED};
+    ev.u.engine_removed.engine.v = idx;
+    to_coord(lab, &ev);
+    lab_hub_tell_agent(lab,
+                       &(struct agent_event){.kind = AGENT_EV_ENGINE_REMOVED, .engine = {idx}});
+}
+
 enum status lab_hub_init(struct lab *lab)
 {
-    struct coord_limits coord = coord_limits_of(&defaults);
-    const struct agent_limits agent = agent_limits_of(&defaults);
+    const struct config *config = config_of(lab);
+    struct coord_limits coord = coord_limits_of(config);
+    struct agent_limits agent = agent_limits_of(config);
     coord.max_engines = LAB_ENGINES_MAX;
     coord.max_receipts = 0; /* nobody reads them */
-    coord.policy = route_policy_find(lab->plan->policy);
-    if (coord.policy == NULL) {
-        return ST_INVAL;
+    coord.policy = lab->policy;
+    coord.has_params = lab->plan->params != NULL;
+    for (uint32_t i = 0; coord.has_params && i < lab->policy->param_count; i++) {
+        coord.params[i] = lab->plan->params[i];
     }
+    agent.policy = lab->policy;
+    agent.params = lab->plan->params;
+    agent.seed = lab->plan->seed;
+    map_init(&lab->keys, lab->mem, LAB_LIVE_MAX);
     enum status st = coord_core_new(&lab->coord, lab->mem, &coord, lab->plan->seed);
     if (st == ST_OK) {
         st = agent_core_new(&lab->agent, lab->mem, &agent);
     }
     for (uint32_t i = 0; st == ST_OK && i < lab->plan->engines; i++) {
-        add_engine(lab, i);
+        lab_hub_add_engine(lab, i);
         st = lab->st;
     }
     return st;
@@ -328,6 +521,7 @@ void lab_hub_fini(struct lab *lab)
 {
     coord_core_free(lab->coord);
     agent_core_free(lab->agent);
+    map_fini(&lab->keys);
     mem_free(lab->mem, lab->inbox, lab->inbox_cap * sizeof(*lab->inbox));
     mem_free(lab->mem, lab->refusals, lab->refusal_cap * sizeof(*lab->refusals));
 }

@@ -3,8 +3,10 @@
 
 #include "simulator/cluster/check.h"
 #include "simulator/cluster/client.h"
+#include "simulator/cluster/fault.h"
 #include "simulator/cluster/hub.h"
 #include "simulator/cluster/machine.h"
+#include "simulator/cluster/reach.h"
 
 enum { TICK_US = 100000, PROGRESS_EVENTS = 1 << 16, DEEP_EVENTS = 256 };
 
@@ -25,6 +27,10 @@ static void arrive(struct lab *lab)
 static void tick(struct lab *lab)
 {
     lab_hub_tick(lab);
+    if (lab->samples != NULL && lab->now_us >= lab->sample_at_us) {
+        lab_machines_sample(lab);
+        lab->sample_at_us = lab->now_us + lab->plan->sample_every_us;
+    }
     lab_plan_at(lab, &lab->tick, lab->now_us + TICK_US);
 }
 
@@ -35,6 +41,12 @@ static void iteration_ends(struct lab *lab, struct lab_machine *machine)
     lab_note(lab, LAB_NOTE_ITERATION, machine->idx, count);
     for (size_t i = 0; i < count && lab->st == ST_OK; i++) {
         struct lab_live *live = events[i].owner;
+        if (events[i].kind == SIM_EVENT_FINISHED) {
+            live->on_engine = (struct sim_request_id){0};
+        }
+        if (lab_reach_holds(lab, machine->idx, &events[i])) {
+            continue;
+        }
         switch (events[i].kind) {
         case SIM_EVENT_PREEMPTED:
             lab_note(lab, LAB_NOTE_PREEMPTED, live->req.v, machine->idx);
@@ -60,10 +72,17 @@ static void happen(struct lab *lab, struct heap_node *node)
         tick(lab);
     } else if (node == &lab->arrival) {
         arrive(lab);
-    } else if (at >= first && at < first + lab->plan->engines * sizeof(*lab->machines)) {
+    } else if (node == &lab->postman) {
+        lab_fault_deliver(lab);
+    } else if (at >= first && at < first + (lab->plan->engines + 1) * sizeof(*lab->machines)) {
         iteration_ends(lab, HEAP_OWNER(node, struct lab_machine, node));
     } else {
-        lab_client_request(lab, HEAP_OWNER(node, struct lab_live, node));
+        struct lab_live *live = HEAP_OWNER(node, struct lab_live, node);
+        if (live->phase == LAB_MOVING) {
+            lab_hub_moved(lab, live);
+        } else {
+            lab_client_request(lab, live);
+        }
     }
     for (uint32_t i = 0; i < lab->refusal_count; i++) {
         lab_client_refused(lab, &lab->refusals[i]);
@@ -103,9 +122,10 @@ static enum status begin(struct lab *lab)
 {
     const struct lab_plan *plan = lab->plan;
     heap_init(&lab->timeline, lab->mem, LAB_LIVE_MAX);
-    slab_init(&lab->lives, lab->mem, sizeof(struct lab_live), LAB_LIVE_MAX - LAB_ENGINES_MAX - 2);
+    slab_init(&lab->lives, lab->mem, sizeof(struct lab_live), LAB_LIVE_MAX - LAB_ENGINES_MAX - 3);
     map_init(&lab->systems, lab->mem, plan->session_count);
     rng_init(&lab->rng, plan->seed);
+    lab_net_init(lab);
     lab->result->session_count = plan->session_count;
     lab->result->outcomes =
         mem_calloc(lab->mem, plan->session_count, sizeof(*lab->result->outcomes));
@@ -167,10 +187,12 @@ static void play(struct lab *lab, lab_progress_fn progress, void *ctx)
 static void sum_up(struct lab *lab)
 {
     lab->result->ended_at_us = lab->now_us;
-    lab->result->regenerated_tokens = lab->computed_again;
+    if (lab->agent != NULL) {
+        lab->result->pauses = agent_core_gate(lab->agent)->counters.pauses;
+        lab->result->steals = agent_core_gate(lab->agent)->counters.steals;
+    }
     for (uint32_t i = 0; i < lab->plan->engines; i++) {
-        lab->result->regenerated_tokens +=
-            sim_engine_counters(lab->machines[i].engine)->recomputed_tokens;
+        lab->result->regenerated_tokens += lab_machine_regenerated(&lab->machines[i]);
     }
 }
 
@@ -179,6 +201,7 @@ static void end(struct lab *lab)
     uint32_t count = lab->plan->session_count;
     lab_machines_fini(lab); /* they borrow the chains */
     lab_hub_fini(lab);
+    lab_net_fini(lab);
     for (uint32_t i = 0; i < lab->lives.fresh_idx; i++) {
         lab_chain_fini(&lab_live_at(lab, i)->chain, lab->mem);
     }
@@ -200,7 +223,8 @@ enum status lab_run(const struct lab_plan *plan,
         return st;
     }
     struct lab_result result = {0};
-    struct lab lab = {.plan = plan, .mem = mem, .result = &result};
+    struct lab lab = {
+        .plan = plan, .policy = lab_policy_find(plan->policy), .mem = mem, .result = &result};
     st = begin(&lab);
     if (st == ST_OK) {
         play(&lab, progress, ctx);

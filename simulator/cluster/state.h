@@ -11,6 +11,7 @@
 #include "common/base/slab.h"
 #include "coordinator/core/core.h"
 #include "node_agent/core/core.h"
+#include "routing/policy.h"
 #include "simulator/cluster/chain.h"
 #include "simulator/model/engine.h"
 
@@ -24,12 +25,13 @@ enum {
 enum lab_phase {
     LAB_AWAY,    /* it thinks, its tools run, its sub-agents work, or the request is on its way */
     LAB_QUEUED,  /* with the gateway or in a node's queue */
+    LAB_MOVING,  /* likewise, and its KV is on its way to the engine */
     LAB_RUNNING, /* on an engine */
 };
 
 /* A session that has begun and not ended. */
 struct lab_live {
-    struct heap_node node; /* its next request reaches the gateway */
+    struct heap_node node; /* its next request reaches the gateway, or its KV an engine */
     struct lab_chain chain;
     struct request_id req; /* of its last request */
     uint64_t gateway_at_us;
@@ -47,6 +49,10 @@ struct lab_live {
     uint32_t given_tokens;    /* of this step's prompt, cached everywhere (is_unlimited) */
     uint32_t engine;          /* that had its last step, LAB_NONE = none yet */
     uint32_t attempt;
+    uint32_t goes_to;                /* engine that its KV is on its way to */
+    uint64_t key;                    /* of the session, as the node was told; 0 = not yet */
+    struct sim_request_id on_engine; /* while the engine has it, 0 = it has not */
+    bool has_first;                  /* this attempt's first token has reached the gateway */
     enum lab_phase phase;
     char name[LAB_NAME_BYTES]; /* the id it sends */
     char parent_name[LAB_NAME_BYTES];
@@ -58,6 +64,12 @@ struct lab_machine {
     struct sim_engine *engine;
     uint64_t begun_at_us;
     uint32_t idx;
+    uint64_t again_tokens;   /* see lab_result.regenerated_tokens; without preemptions */
+    uint32_t absent;         /* steps in the node's slots that the engine has not, or has no more */
+    uint32_t slow_per_mille; /* from the next iteration on */
+    uint32_t begun_per_mille; /* of the one that runs */
+    bool is_down;
+    bool is_removed;
     bool is_touched; /* in lab->touched */
 };
 
@@ -66,10 +78,12 @@ struct lab_refusal {
     uint32_t live;
     uint32_t retry_after_s; /* 0 = not said */
     bool is_final;          /* trying again is no use */
+    bool is_cut;            /* no refusal: the answer broke off */
 };
 
 struct lab {
     const struct lab_plan *plan;
+    const struct route_policy *policy;
     const struct mem *mem;
     struct lab_result *result;
     struct coord_core *coord;
@@ -77,15 +91,22 @@ struct lab {
     struct heap timeline;
     struct slab lives;
     struct rng rng; /* of clients' back-off */
+    struct rng net_rng;
+    struct heap post;    /* letters (net.h) by time */
+    struct slab letters; /* struct lab_letter */
+    struct heap_node postman;
     uint64_t now_us;
     uint64_t seq;
     uint64_t last_req;
     enum status st; /* first failure; the run ends */
 
-    struct lab_machine *machines; /* [plan->engines] */
+    struct lab_machine *machines; /* [plan->engines + 1]; the last one is that of prefill */
+    struct sim_store *store;      /* NULL = none */
+    struct sim_prefill *prefill;  /* NULL = each engine computes its prompts */
     uint32_t *touched;            /* [touched_count]: got work since the last look */
     uint32_t touched_count;
 
+    struct map keys;           /* lab_live.key -> place in the slab */
     struct coord_event *inbox; /* [inbox_cap], a ring: what the core hears next */
     uint32_t inbox_head;
     uint32_t inbox_count;
@@ -103,8 +124,9 @@ struct lab {
     struct heap_node tick;
     uint32_t roots_over; /* ended or given up */
     uint32_t in_flight;
-    uint64_t too_big;        /* requests that an engine answered 400 */
-    uint64_t computed_again; /* see lab_result.regenerated_tokens; without preemptions */
+    uint64_t too_big;           /* requests that an engine answered 400 */
+    struct lab_sample *samples; /* [plan->engines], NULL without on_sample */
+    uint64_t sample_at_us;      /* when the next one is due */
 };
 
 enum lab_note_kind {
@@ -117,6 +139,9 @@ enum lab_note_kind {
     LAB_NOTE_END,
     LAB_NOTE_REFUSED,
     LAB_NOTE_TICK,
+    LAB_NOTE_ADVICE, /* what a policy asked of an engine */
+    LAB_NOTE_LETTER,
+    LAB_NOTE_CUT,
 };
 
 /* Something happened: part of the hash of the run. */

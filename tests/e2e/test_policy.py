@@ -8,8 +8,9 @@ import pytest
 from kit import T, binary, chat
 from kit.proc import sanitizer_env
 
-POLICIES = ["saga", "prefix_affinity", "round_robin", "least_request", "power_of_two", "consistent_hash"]
-
+POLICIES = ["saga", "prefix_affinity", "round_robin", "least_request", "power_of_two", "consistent_hash", "lpm", "las",
+            "fcfs_program", "continuum", "continuum_2s", "autellix", "kvflow", "thunderagent", "vllm_program",
+            "regime", "saga_paper", "sfq", "working_set", "prefix_tree"]
 
 def engines_of(g, steps, session="task"):
     return [g.post(chat("work", n=k), headers=[("x-session-id", session)]).header("x-saga-engine")
@@ -40,3 +41,10 @@ def test_an_unknown_policy_is_refused():
     done = subprocess.run([binary(), "serve", "--set", "routing.policy=magic"], capture_output=True, text=True,
                           timeout=T(15), check=False, env=sanitizer_env())
     assert done.returncode != 0 and "routing.policy" in done.stderr
+
+
+def test_numbers_of_a_policy_are_checked():
+    done = subprocess.run([binary(), "serve", "--set", "routing.params=magic=1"], capture_output=True, text=True,
+                          timeout=T(15), check=False, env=sanitizer_env())
+    assert done.returncode != 0
+    assert 'policy saga has no parameter "magic"' in done.stderr

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes become a row of events for both cores, joined by the smallest possible shell. Whatever
- * comes: no crash, no leak, counts that are true, every accepted step ends exactly once, never two
- * live attempts of one. */
+/* Bytes become a row of events for both cores, joined by the smallest possible shell; the first
+ * byte is the policy's place in the registry. Whatever comes: no crash, no leak, counts that are
+ * true, every accepted step ends exactly once, never two live attempts of one. */
 #include "common/base/hash.h"
 #include "coordinator/core/core.h"
 #include "coordinator/core/record.h"
 #include "coordinator/core/state.h"
 #include "node_agent/core/core.h"
+#include "routing/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { REQUESTS_MAX = 512, ENGINES_MAX = 6, TALKS = 5, TURNS_MAX = 12, INBOX_MAX = 2048 };
+enum { MOVES_MAX = 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -27,6 +29,12 @@ struct shadow {
     enum phase phase;
     uint32_t attempt;
     uint32_t engine;
+};
+
+/* KV that the node has asked for. */
+struct move {
+    uint64_t req; /* 0 = none */
+    uint32_t attempt;
 };
 
 struct talk {
@@ -50,6 +58,9 @@ struct rig {
     struct shadow requests[REQUESTS_MAX];
     uint32_t last_req;
     struct talk talks[TALKS];
+    struct move moves[MOVES_MAX]; /* not answered yet; more are never answered */
+    struct coord_limits limits;
+    bool is_plain; /* the policy has always been one that leaves steps where they were placed */
 };
 
 static void *rig_resize(void *ctx, void *ptr, size_t old_bytes, size_t new_bytes)
@@ -86,6 +97,45 @@ static struct coord_event *tell(struct rig *rig, enum coord_event_kind kind)
     return ev;
 }
 
+static void note_move(struct rig *rig, const struct agent_effect *ef)
+{
+    for (uint32_t i = 0; i < MOVES_MAX; i++) {
+        if (rig->moves[i].req == 0) {
+            rig->moves[i] = (struct move){.req = ef->req.v, .attempt = ef->attempt};
+            return;
+        }
+    }
+}
+
+static void run_agent_effect(struct rig *rig, const struct agent_effect *ef)
+{
+    if (ef->kind == AGENT_EF_RETAIN || ef->kind == AGENT_EF_PREFETCH ||
+        ef->kind == AGENT_EF_VALUE) {
+        ASSERT(ef->session != 0 && ef->engine.v < ENGINES_MAX);
+        return;
+    }
+    struct shadow *shadow = &rig->requests[ef->req.v];
+    ASSERT(shadow->phase == PHASE_QUEUED && shadow->attempt == ef->attempt);
+    if (ef->kind == AGENT_EF_MOVE) {
+        ASSERT(ef->from.v != ef->engine.v);
+        note_move(rig, ef);
+    } else if (ef->kind == AGENT_EF_START) {
+        ASSERT(ef->engine.v == shadow->engine || !rig->is_plain);
+        shadow->phase = PHASE_RUNNING;
+        shadow->engine = ef->engine.v;
+        struct coord_event *started = tell(rig, COORD_EV_STEP_STARTED);
+        started->u.started.req = ef->req;
+        started->u.started.attempt = ef->attempt;
+        started->u.started.engine = ef->engine;
+    } else {
+        shadow->phase = PHASE_NONE;
+        struct coord_event *refused = tell(rig, COORD_EV_NODE_REFUSED);
+        refused->u.node_refused.req = ef->req;
+        refused->u.node_refused.attempt = ef->attempt;
+        refused->u.node_refused.is_timeout = ef->is_timeout;
+    }
+}
+
 static void agent_event(struct rig *rig, const struct agent_event *ev)
 {
     const struct agent_effects *effects = NULL;
@@ -102,21 +152,7 @@ static void agent_event(struct rig *rig, const struct agent_event *ev)
         return;
     }
     for (uint32_t i = 0; i < effects->count; i++) {
-        const struct agent_effect *ef = &effects->items[i];
-        struct shadow *shadow = &rig->requests[ef->req.v];
-        ASSERT(shadow->phase == PHASE_QUEUED && shadow->attempt == ef->attempt);
-        if (ef->kind == AGENT_EF_START) {
-            shadow->phase = PHASE_RUNNING;
-            struct coord_event *started = tell(rig, COORD_EV_STEP_STARTED);
-            started->u.started.req = ef->req;
-            started->u.started.attempt = ef->attempt;
-        } else {
-            shadow->phase = PHASE_NONE;
-            struct coord_event *refused = tell(rig, COORD_EV_NODE_REFUSED);
-            refused->u.node_refused.req = ef->req;
-            refused->u.node_refused.attempt = ef->attempt;
-            refused->u.node_refused.is_timeout = ef->is_timeout;
-        }
+        run_agent_effect(rig, &effects->items[i]);
     }
 }
 
@@ -133,7 +169,8 @@ static void run_submit(struct rig *rig, const struct coord_effect *ef)
     const struct agent_event ev = {.kind = AGENT_EV_SUBMIT,
                                    .req = ef->u.submit.req,
                                    .attempt = ef->u.submit.attempt,
-                                   .engine = ef->u.submit.engine};
+                                   .engine = ef->u.submit.engine,
+                                   .need = &ef->u.submit.need};
     agent_event(rig, &ev);
 }
 
@@ -161,7 +198,11 @@ static void run_effect(struct rig *rig, const struct coord_effect *ef)
         break;
     case COORD_EF_SETTLED: {
         const struct agent_event ev = {
-            .kind = AGENT_EV_SETTLED, .req = ef->u.settled.req, .attempt = ef->u.settled.attempt};
+            .kind = AGENT_EV_SETTLED,
+            .req = ef->u.settled.req,
+            .attempt = ef->u.settled.attempt,
+            .usage = &ef->u.settled.usage,
+        };
         agent_event(rig, &ev);
         break;
     }
@@ -211,9 +252,22 @@ static void check_engine(const struct rig *rig, const struct coord_engine *engin
     ASSERT(queued == engine->queued_count && running == engine->running_count &&
            pending == engine->pending_bytes);
     ASSERT(engine->sessions <= coord_core_session_count(rig->coord));
-    if (agent_core_queue(rig->agent, engine->id, &view)) {
+    if (rig->is_plain && agent_core_queue(rig->agent, engine->id, &view)) {
         ASSERT(view.running == running && view.waiting == queued);
     }
+}
+
+/* Steps that the node has, over all engines and at its gate. */
+static uint32_t steps_of_node(const struct rig *rig)
+{
+    uint32_t steps = agent_core_at_gate(rig->agent);
+    for (uint32_t engine = 0; engine < ENGINES_MAX; engine++) {
+        struct agent_queue_view view = {.running = 0};
+        if (agent_core_queue(rig->agent, (struct engine_id){engine}, &view)) {
+            steps += view.running + view.waiting;
+        }
+    }
+    return steps;
 }
 
 static void check(const struct rig *rig)
@@ -230,7 +284,7 @@ static void check(const struct rig *rig)
         seen += engine->queued_count + engine->running_count;
     }
     ASSERT(coord_core_in_flight(rig->coord) == live);
-    ASSERT(seen == live);
+    ASSERT(seen == live && steps_of_node(rig) == live);
 }
 
 /* A live request chosen by a byte; NULL when none is near. */
@@ -332,9 +386,9 @@ static void do_engine(struct rig *rig, uint32_t op)
     uint32_t slots = how / 32;
     struct coord_event *ev;
     if (op == 0) {
-        agent_event(rig, &(struct agent_event){.kind = AGENT_EV_ENGINE_ADDED,
-                                               .engine = {engine},
-                                               .max_running = slots});
+        const struct gate_engine_info info = {.max_running = slots, .kv_tokens = slots * 512};
+        agent_event(rig, &(struct agent_event){
+                             .kind = AGENT_EV_ENGINE_ADDED, .engine = {engine}, .info = &info});
         ev = tell(rig, COORD_EV_ENGINE_ADDED);
         ev->u.engine_added = (struct coord_engine_added){
             .engine = {engine}, .name = names[engine], .max_running = slots};
@@ -393,7 +447,61 @@ static void do_answer(struct rig *rig)
         struct coord_event *ev = tell(rig, COORD_EV_STEP_ANSWERED);
         ev->u.answered.req.v = req;
         ev->u.answered.attempt = shadow->attempt;
+        const struct agent_event answered = {
+            .kind = AGENT_EV_ANSWERED, .req = {req}, .attempt = shadow->attempt};
+        agent_event(rig, &answered);
     }
+}
+
+/* One of the moves that were asked for has ended, late or not. */
+static void do_moved(struct rig *rig)
+{
+    uint32_t how = byte(rig);
+    struct move *move = &rig->moves[how % MOVES_MAX];
+    if (move->req != 0) {
+        const struct agent_event ev = {.kind = AGENT_EV_MOVED,
+                                       .req = {move->req},
+                                       .attempt = move->attempt,
+                                       .is_moved = how < 128};
+        move->req = how % 5 == 0 ? move->req : 0; /* and once more */
+        agent_event(rig, &ev);
+    }
+}
+
+static bool leaves_steps(const struct route_policy *policy)
+{
+    return policy->admit == NULL && policy->on_epoch == NULL;
+}
+
+static const struct route_policy *policy_of(uint32_t how)
+{
+    uint32_t count = 0;
+    while (route_policy_at(count) != NULL) {
+        count++;
+    }
+    ASSERT(count > 0);
+    return route_policy_at(how % count);
+}
+
+/* Another policy for both, with numbers at one end or the other of what they may be. */
+static void do_policy(struct rig *rig)
+{
+    double params[GATE_PARAMS_MAX] = {0};
+    const struct route_policy *policy = policy_of(byte(rig));
+    uint32_t how = byte(rig);
+    for (uint32_t i = 0; i < policy->param_count; i++) {
+        const struct route_param *param = &policy->params[i];
+        bool is_end = (how >> (i % 7) & 1) != 0;
+        double end = how < 128 ? param->min : param->max;
+        params[i] = is_end ? end : param->def;
+        rig->limits.params[i] = params[i];
+    }
+    rig->is_plain = rig->is_plain && leaves_steps(policy);
+    rig->limits.policy = policy;
+    rig->limits.has_params = true;
+    coord_core_set_limits(rig->coord, &rig->limits);
+    agent_event(rig,
+                &(struct agent_event){.kind = AGENT_EV_POLICY, .policy = policy, .params = params});
 }
 
 static void do_report(struct rig *rig)
@@ -428,7 +536,11 @@ static void one_op(struct rig *rig)
         do_end(rig);
         break;
     case 7:
-        do_answer(rig);
+        if (op < 128) {
+            do_answer(rig);
+        } else {
+            do_moved(rig);
+        }
         break;
     case 8:
     case 9:
@@ -450,6 +562,9 @@ static void one_op(struct rig *rig)
     case 14:
         rig->fail_in = op > 200 ? 1 + byte(rig) % 8 : 0;
         do_report(rig);
+        if (op > 100 && op < 200) {
+            do_policy(rig);
+        }
         break;
     default:
         rig->now_us += (uint64_t)byte(rig) * byte(rig) * 1000;
@@ -483,22 +598,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     rig.left = len;
     rig.mem = (struct mem){rig_resize, &rig};
     rig.now_us = 1000000;
-    const struct coord_limits limits = {.max_sessions = 4,
-                                        .max_requests = 40,
-                                        .max_engines = 5,
-                                        .max_receipts = 3,
-                                        .max_classes = 16,
-                                        .max_graph_bytes = UINT64_C(12) * AEG_GRAPH_BLOCK_BYTES,
-                                        .session_idle_us = 30000000,
-                                        .margin_steps = byte(&rig) % 3,
-                                        .retry_executed = true,
-                                        .retry_budget_ratio = 0.1,
-                                        .health_interval_us = 2000000,
-                                        .health_fail_count = 1 + byte(&rig) % 3,
-                                        .health_open_us = 1000000};
-    const struct agent_limits node = {
-        .max_steps = 30, .queue_max = 4, .queue_timeout_us = 10000000};
-    ASSERT(coord_core_new(&rig.coord, &rig.mem, &limits, 5) == ST_OK);
+    const struct route_policy *policy = policy_of(byte(&rig));
+    rig.is_plain = leaves_steps(policy);
+    rig.limits = (struct coord_limits){.max_sessions = 4,
+                                       .max_requests = 40,
+                                       .max_engines = 5,
+                                       .max_receipts = 3,
+                                       .max_classes = 16,
+                                       .max_graph_bytes = UINT64_C(12) * AEG_GRAPH_BLOCK_BYTES,
+                                       .session_idle_us = 30000000,
+                                       .policy = policy,
+                                       .margin_steps = byte(&rig) % 3,
+                                       .retry_executed = true,
+                                       .retry_budget_ratio = 0.1,
+                                       .health_interval_us = 2000000,
+                                       .health_fail_count = 1 + byte(&rig) % 3,
+                                       .health_open_us = 1000000};
+    const struct agent_limits node = {.max_steps = 30,
+                                      .max_sessions = 6,
+                                      .queue_max = 4,
+                                      .queue_timeout_us = 10000000,
+                                      .policy = policy,
+                                      .seed = 7};
+    ASSERT(coord_core_new(&rig.coord, &rig.mem, &rig.limits, 5) == ST_OK);
     ASSERT(agent_core_new(&rig.agent, &rig.mem, &node) == ST_OK);
     while (rig.left > 0) {
         one_op(&rig);

@@ -106,6 +106,7 @@ static void on_start(struct sim *sim, const struct agent_effect *ef)
     struct coord_event *ev = tell(sim, COORD_EV_STEP_STARTED);
     ev->u.started.req = ef->req;
     ev->u.started.attempt = ef->attempt;
+    ev->u.started.engine = ef->engine;
 
     struct item *item;
     if (!sim->engines[ef->engine.v].is_alive) {
@@ -177,7 +178,8 @@ static void on_submit(struct sim *sim, const struct coord_effect *ef)
     agent_event(sim, &(struct agent_event){.kind = AGENT_EV_SUBMIT,
                                            .req = ef->u.submit.req,
                                            .attempt = ef->u.submit.attempt,
-                                           .engine = ef->u.submit.engine});
+                                           .engine = ef->u.submit.engine,
+                                           .need = &ef->u.submit.need});
 }
 
 static void run_effect(struct sim *sim, const struct coord_effect *ef)
@@ -206,7 +208,8 @@ static void run_effect(struct sim *sim, const struct coord_effect *ef)
         agent_event(sim, &(struct agent_event){.kind = AGENT_EV_SETTLED,
                                                .req = ef->u.settled.req,
                                                .attempt = ef->u.settled.attempt,
-                                               .engine = ef->u.settled.engine});
+                                               .engine = ef->u.settled.engine,
+                                               .usage = &ef->u.settled.usage});
         break;
     }
 }
@@ -280,8 +283,8 @@ static void engine_add(struct sim *sim)
     sim->engine_count++;
     (void)snprintf(name, sizeof(name), "e%u", e);
     sim->engines[e] = (struct sim_engine){.is_known = true, .is_alive = true};
-    const struct agent_event added = {
-        .kind = AGENT_EV_ENGINE_ADDED, .engine = {e}, .max_running = sim->plan.slots};
+    const struct gate_engine_info info = {.max_running = sim->plan.slots};
+    const struct agent_event added = {.kind = AGENT_EV_ENGINE_ADDED, .engine = {e}, .info = &info};
     agent_event(sim, &added);
     struct coord_event *ev = tell(sim, COORD_EV_ENGINE_ADDED);
     ev->u.engine_added = (struct coord_engine_added){

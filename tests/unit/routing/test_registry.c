@@ -43,7 +43,7 @@ static void registry__each_entry__is_found_by_its_name(void **ctx)
         assert_ptr_equal(route_policy_find(str_of(policy->name)), policy);
         assert_true(policy->text[0] != '\0' && policy->source[0] != '\0');
     }
-    assert_int_equal(count, 6);
+    assert_int_equal(count, 20);
     assert_string_equal(route_policy_at(0)->name, "saga");
     assert_null(route_policy_find(STR("sag")));
 }

@@ -39,6 +39,8 @@ static struct metrics make(struct metrics_session *ret)
         .cached_tokens = 600,
         .regenerated_tokens = 100,
         .output_tokens = 500,
+        .steals = 7,
+        .pauses = 6,
     };
     struct metrics metrics;
     assert_status(metrics_make(&plan, &result, alone_us, ret, &metrics), ST_OK);
@@ -59,6 +61,12 @@ static void make__worked_example__each_number(void **state)
     assert_close(m.p50_slowdown, 4, 1e-9);
     assert_close(m.p99_slowdown, 12, 1e-9);
     assert_close(m.mean_tct_s, (20 + 80 + 120) / 3.0, 1e-9);
+    assert_close(m.p50_tct_s, 80, 1e-9);
+    assert_close(m.p99_tct_s, 120, 1e-9);
+    assert_int_equal(m.steals, 7);
+    assert_close(m.pauses_per_session, 1.5, 1e-9);
+    assert_int_equal(metrics_within(scores, 4, 4), 2);
+    assert_int_equal(metrics_within(scores, 4, 3.9), 1);
     assert_close(m.mean_ttft_s, 3, 1e-9);
     assert_close(m.p99_ttft_s, 6, 1e-9);
     assert_close(m.max_wait_s, 40, 1e-9);

@@ -25,7 +25,8 @@ static enum status make(struct workload *ret,
                         enum workload_kind kind,
                         enum workload_split split)
 {
-    const struct workload_opts opts = {.kind = kind, .split = split, .profile = profile};
+    const struct workload_opts opts = {
+        .kind = kind, .split = split, .kv_tokens = profile->kv_tokens, .profile = profile};
     struct err err = {0};
     return workload_make(ret, mem_heap(), trace, &opts, &err);
 }
@@ -105,6 +106,19 @@ static void make__no_such_session__is_said(void **state)
     struct workload w;
     load(&trace, STR("{\"src\":\"other\",\"s\":\"z\",\"in\":100,\"new\":100,\"out\":10}\n"));
     assert_status(make(&w, &trace, &small, WORKLOAD_SWE, SPLIT_ALL), ST_INVAL);
+    trace_fini(&trace);
+}
+
+static void make__any__takes_every_source(void **state)
+{
+    (void)state;
+    struct trace trace;
+    struct workload w;
+    load(&trace, str_of(text));
+    assert_status(make(&w, &trace, &small, WORKLOAD_ANY, SPLIT_ALL), ST_OK);
+    assert_int_equal(w.tree_count, 3);
+    assert_int_equal(w.session_count, 4);
+    workload_fini(&w);
     trace_fini(&trace);
 }
 
@@ -204,15 +218,62 @@ static void make__full_traces__as_the_study_counted(void **state)
     trace_fini(&trace);
 }
 
+static enum status make_of(struct workload *ret, struct str only, struct str out, struct err *err)
+{
+    struct trace trace;
+    load(&trace, str_of(text));
+    const struct workload_opts opts = {.kind = WORKLOAD_MIX,
+                                       .only = only,
+                                       .leave_out = out,
+                                       .kv_tokens = 100000,
+                                       .profile = &small};
+    enum status st = workload_make(ret, mem_heap(), &trace, &opts, err);
+    trace_fini(&trace);
+    return st;
+}
+
+static void make__sources__are_kept_or_left_out(void **state)
+{
+    (void)state;
+    struct workload w;
+    struct err err = {0};
+    assert_status(make_of(&w, STR("weka-cc,lmcache-miniswe"), STR("other"), &err), ST_OK);
+    assert_int_equal(w.tree_count, 2);
+    workload_fini(&w);
+    assert_status(make_of(&w, STR(""), STR("weka-cc"), &err), ST_INVAL); /* no mix */
+    assert_non_null(strstr(err.text, "of these sources"));
+    assert_status(make_of(&w, STR("weka-cc"), STR(""), &err), ST_INVAL);
+    assert_status(make_of(&w, STR("weka"), STR(""), &err), ST_INVAL);
+    assert_string_equal(err.text, "the trace has no source \"weka\"");
+}
+
+static void make__less_memory__cuts_sessions(void **state)
+{
+    (void)state;
+    struct trace trace;
+    struct workload w;
+    struct err err = {0};
+    load(&trace, str_of(text));
+    const struct workload_opts opts = {.kind = WORKLOAD_SWE, .kv_tokens = 165, .profile = &small};
+    assert_status(workload_make(&w, mem_heap(), &trace, &opts, &err), ST_OK);
+    assert_int_equal(w.sessions[0].step_count, 2);
+    assert_int_equal(w.cut_count, 1);
+    workload_fini(&w);
+    trace_fini(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(make__claude_code__is_cut_and_marked),
         cmocka_unit_test(make__gaps_from_request__lose_the_models_time),
         cmocka_unit_test(make__no_such_session__is_said),
+        cmocka_unit_test(make__any__takes_every_source),
         cmocka_unit_test(make__halves__are_the_whole),
         cmocka_unit_test(draw__mix__has_a_quarter_claude_at_the_rate),
         cmocka_unit_test(make__full_traces__as_the_study_counted),
+        cmocka_unit_test(make__sources__are_kept_or_left_out),
+        cmocka_unit_test(make__less_memory__cuts_sessions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

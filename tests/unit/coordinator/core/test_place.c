@@ -3,6 +3,8 @@
 #include "tests/unit/coordinator/core/desk.h"
 
 #include "common/base/rng.h"
+#include "coordinator/core/state.h"
+#include "routing/registry.h"
 
 #include <stdio.h>
 
@@ -283,6 +285,38 @@ static void engine__fails_fast__gets_no_more_than_its_share(void **state)
     assert_true(counts[1] <= 40);
 }
 
+/* Two sessions of one opening: the second is sent where the first was, though that one is busier.
+ * What an engine that is taken away held is forgotten, and all of it with the policy. */
+static void prefix_tree__same_opening__goes_where_it_was_sent(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct coord_limits limits = desk_limits();
+    limits.policy = &route_policy_prefix_tree;
+    coord_core_set_limits(desk.core, &limits);
+    desk_fleet(&desk, 3);
+    opening(&talk, 1, 8000);
+    struct talk other = talk;
+    talk_say(&talk, "one", 1000);
+    talk_say(&other, "two", 1000);
+    uint64_t req = desk_arrive(&desk, "one", &talk);
+    uint32_t sent = desk_sent_to(&desk);
+    (void)desk_arrive_as(&desk, "two", &other, "m", COORD_ROUTE_COUNT_TOKENS);
+    assert_int_not_equal(desk_sent_to(&desk), sent); /* computes nothing: not by the prefix */
+    (void)desk_arrive(&desk, "two", &other);
+    assert_int_equal(desk_sent_to(&desk), sent);
+    desk_fail(&desk, req, 1, COORD_FAIL_CONNECT, 0); /* without its prompt, and not there again */
+    assert_int_not_equal(desk_sent_to(&desk), sent);
+    const struct prefix_table *sents = &desk.core->placer.state.prefixes;
+    assert_int_equal(prefix_table_find(sents, talk.chain[0])->engines[0], sent);
+    desk_remove(&desk, sent);
+    assert_int_equal(prefix_table_find(sents, talk.chain[0])->engine_count, 0);
+    assert_true(sents->cap > 0);
+    limits.policy = NULL;
+    coord_core_set_limits(desk.core, &limits);
+    assert_int_equal(sents->cap, 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -298,6 +332,7 @@ int main(void)
         T(b083_home__beside_an_idle_but_ill_engine__kept),
         T(home__down__sessions_spread_over_the_others_and_stay_there),
         T(b078_hot_prefix__200_at_once__in_flight_balanced),
+        T(prefix_tree__same_opening__goes_where_it_was_sent),
         T(engine__fails_fast__gets_no_more_than_its_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

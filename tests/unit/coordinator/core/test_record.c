@@ -228,12 +228,16 @@ static void limits__written__are_read_back_and_nothing_else(void **state)
     uint64_t seed = 0;
     wrote.retry_budget_ratio = 0.1;
     wrote.max_graph_bytes = UINT64_MAX;
+    wrote.has_params = true;
+    wrote.params[GATE_PARAMS_MAX - 1] = 0.3;
     buf_init(&line, mem_heap(), LOG_MAX);
     assert_status(coord_record_limits(&wrote, 77, &line), ST_OK);
     assert_status(coord_record_read_limits(buf_str(&line), &read, &seed), ST_OK);
     assert_int_equal(seed, 77);
     assert_int_equal(read.max_sessions, wrote.max_sessions);
     assert_true(read.max_graph_bytes == UINT64_MAX && read.retry_executed == wrote.retry_executed);
+    assert_true(read.has_params);
+    assert_memory_equal(read.params, wrote.params, sizeof(read.params));
     assert_memory_equal(&read.retry_budget_ratio, &wrote.retry_budget_ratio, sizeof(double));
     for (size_t len = 0; len + 2 < line.len; len++) {
         enum status st = coord_record_read_limits((struct str){line.p, len}, &read, &seed);

@@ -57,6 +57,31 @@ static void step__ends_well__settled_once_and_forgotten(void **state)
     assert_int_equal(counters()->prompt_tokens, 100);
 }
 
+static void started__after_it_was_withdrawn__settled_there(void **state)
+{
+    (void)state;
+    uint64_t req = desk_arrive(&desk, "task", NULL);
+    uint32_t engine = desk_sent_to(&desk);
+    desk_remove(&desk, engine); /* it is placed elsewhere, as a second attempt */
+    assert_int_not_equal(desk_sent_to(&desk), engine);
+    struct coord_event ev = {.kind = COORD_EV_STEP_STARTED,
+                             .u.started = {.req = {req}, .attempt = 1, .engine = {engine}}};
+    desk_event(&desk, &ev); /* the node had begun before it heard of that */
+    assert_int_equal(desk.effects->count, 1);
+    const struct coord_effect *ef = desk_effect(&desk, COORD_EF_SETTLED, 0);
+    assert_int_equal(ef->u.settled.req.v, req);
+    assert_int_equal(ef->u.settled.engine.v, engine);
+    assert_int_equal(ef->u.settled.attempt, 1);
+    ev.u.started.attempt = 3; /* nobody's */
+    desk_event(&desk, &ev);
+    assert_int_equal(desk.effects->count, 0);
+    desk_answer(&desk, req, 1);
+    assert_int_equal(desk.effects->count, 0);
+    desk_start(&desk, req, 2);
+    desk_done(&desk, req, COORD_OUTCOME_OK);
+    assert_int_equal(counters()->steps_done, 1);
+}
+
 static void client_leaves__while_queued__withdrawn_and_settled(void **state)
 {
     (void)state;
@@ -330,6 +355,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(step__ends_well__settled_once_and_forgotten),
+        T(started__after_it_was_withdrawn__settled_there),
         T(client_leaves__while_queued__withdrawn_and_settled),
         T(client_leaves__while_running__settled),
         T(connect_fails__elsewhere_once__then_refused),

@@ -78,6 +78,18 @@ static void consistent_hash__three_sessions__stay_where_their_keys_fall(void **s
     expect(&fix, (const uint64_t[3]){23820, 25040, 25040}, 0, 480);
 }
 
+static void autellix__short_calls__go_where_fewest_steps_are(void **state)
+{
+    (void)state;
+    struct fix fix;
+    /* A and C first, as their keys fall, B second. B's second step at 13710 finds both idle and
+     * falls to the first too: 4200, until 17910. A goes to the second: 15310 + 5310. C comes at
+     * 16420, when each has one, and to the first: its 160 are computed while B decodes, 2710, until
+     * 20620, and 1110. */
+    run(&fix, "autellix", 8);
+    expect(&fix, (const uint64_t[3]){20620, 20620, 21730}, 2, 160);
+}
+
 static void saga__three_sessions__spread_and_stay_at_home(void **state)
 {
     (void)state;
@@ -96,13 +108,34 @@ static void saga__one_slot__waits_for_its_home(void **state)
     expect(&fix, (const uint64_t[3]){17420, 17420, 21130}, 0, 480);
 }
 
+static void prefix_tree__same_system_prompt__goes_where_it_was_sent(void **state)
+{
+    (void)state;
+    struct fix fix;
+    fix_init(&fix, 2, "prefix_tree");
+    (void)fix_session(&fix, 0);
+    (void)fix_session(&fix, 3000);
+    fix.sessions[A].system_tokens = fix.sessions[B].system_tokens = 80; /* half of the prompt */
+    fix.sessions[B].system_id = fix.sessions[A].system_id;
+    fix_run(&fix);
+    /* B comes while A decodes and the other engine is idle, waits until 3710 and computes the other
+     * 80: 1800 + 1110. A's second step comes at 13710, B's at 16620, when A decodes until 17420. */
+    fix_expect_end(&fix, A, 17420);
+    fix_expect_end(&fix, B, 21130);
+    assert_int_equal(fix.result.moves, 0);
+    assert_int_equal(fix.result.cached_tokens, 80 + 160 + 160);
+    fix_fini(&fix);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_robin__three_sessions__each_second_step_goes_where_its_turn_is),
         cmocka_unit_test(round_robin__one_slot__waits_in_the_nodes_queue),
         cmocka_unit_test(prefix_affinity__three_sessions__stay_where_their_prefix_is),
+        cmocka_unit_test(prefix_tree__same_system_prompt__goes_where_it_was_sent),
         cmocka_unit_test(consistent_hash__three_sessions__stay_where_their_keys_fall),
+        cmocka_unit_test(autellix__short_calls__go_where_fewest_steps_are),
         cmocka_unit_test(saga__three_sessions__spread_and_stay_at_home),
         cmocka_unit_test(saga__one_slot__waits_for_its_home),
     };

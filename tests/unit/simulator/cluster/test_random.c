@@ -3,66 +3,11 @@
  * each step ends once, no engine rests while it has work, the cores and the engines agree, no token
  * is lost, Little's law. */
 #include "common/base/rng.h"
-#include "routing/registry.h"
-#include "tests/unit/simulator/cluster/fixture.h"
+#include "tests/unit/simulator/cluster/random_plan.h"
 
 #include <stdlib.h>
 
 enum { SEEDS = 40, MANY = 4000 };
-
-static void random_step(struct rng *rng, struct lab_step *step, const struct lab_step *before)
-{
-    uint32_t had = before == NULL ? 0 : before->prompt_tokens + before->output_tokens;
-    uint32_t kept = rng_below(rng, 4) > 0 ? had : (uint32_t)rng_below(rng, had + 1);
-    *step = (struct lab_step){
-        .prompt_tokens = kept + 1 + (uint32_t)rng_below(rng, 400),
-        .kept_tokens = kept,
-        .output_tokens = 1 + (uint32_t)rng_below(rng, 60),
-        .gap_us = rng_below(rng, 400000),
-        .is_human = rng_below(rng, 9) == 0,
-        .tool = rng_below(rng, 2) > 0 ? STR("bash") : STR(""),
-    };
-}
-
-static void random_session(struct rng *rng, struct fix *fix)
-{
-    uint32_t s = fix->plan.session_count;
-    if (s > 0 && rng_below(rng, 3) == 0) {
-        uint32_t parent = (uint32_t)rng_below(rng, s);
-        (void)fix_child(fix, parent, (uint32_t)rng_below(rng, fix->sessions[parent].step_count));
-    } else {
-        uint32_t n = fix->plan.arrival_count;
-        uint64_t after = n > 0 ? fix->arrivals[n - 1].at_us : 0;
-        (void)fix_session(fix, after + rng_below(rng, 20000));
-    }
-    fix->sessions[s].step_count = 1 + (uint32_t)rng_below(rng, FIX_STEPS);
-    for (uint32_t i = 0; i < fix->sessions[s].step_count; i++) {
-        random_step(rng, &fix->steps[s][i], i > 0 ? &fix->steps[s][i - 1] : NULL);
-    }
-    fix->sessions[s].system_id = (uint32_t)rng_below(rng, 3);
-    fix->sessions[s].system_tokens = (uint32_t)rng_below(rng, fix->steps[s][0].prompt_tokens + 1);
-    fix->sessions[s].tenant = (uint32_t)rng_below(rng, 3);
-}
-
-static void random_plan(struct fix *fix, uint64_t seed)
-{
-    struct rng rng;
-    rng_init(&rng, seed);
-    fix_init(fix, 1 + (uint32_t)rng_below(&rng, 4), "saga");
-    for (size_t policies = 0; route_policy_at(policies) != NULL; policies++) {
-        if (rng_below(&rng, policies + 1) == 0) { /* each equally likely in the end */
-            fix->plan.policy = str_of(route_policy_at(policies)->name);
-        }
-    }
-    fix->plan.seed = seed;
-    fix->plan.network_us = rng_below(&rng, 1000);
-    fix->plan.engine.profile.kv_tokens = 3000 + (uint32_t)rng_below(&rng, 12000);
-    fix->plan.engine.profile.max_running = 1 + (uint32_t)rng_below(&rng, 8);
-    fix->plan.is_unlimited = rng_below(&rng, 4) == 0;
-    for (int i = 0; i < FIX_SESSIONS; i++) {
-        random_session(&rng, fix);
-    }
-}
 
 /* Every session that was not given up has done all its steps, and took no less than its own gaps.
  */
