@@ -167,7 +167,7 @@ def test_tables_are_written_into_their_places(tmp_path, monkeypatch):
     monkeypatch.setenv("SAGA_TRACES", str(tmp_path))
     tables(monkeypatch, "--page", str(page))
     text = page.read_text()
-    assert text.startswith("before\n<!-- table small -->\n\n    saga sim --trace FILE --hours 0.1") and "old" not in text
+    assert text.startswith("before\n<!-- table small -->\n\n    saga sim --trace agent_steps.jsonl.gz --hours 0.1") and "old" not in text
     assert text.endswith("\n<!-- end -->\nafter <!-- end -->\n")
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
     assert [len(row) for row in rows] == [len(rows[0])] * 9 and "KV tokens" in rows[0] and "tier tokens" not in rows[0]
