@@ -103,6 +103,13 @@ enum status lab_check_plan(const struct lab_plan *plan, const struct mem *mem)
     return check_arrivals(plan, mem);
 }
 
+/* No order is a reason to rest; without one only slots are. */
+static void check_queue(const struct lab *lab, const struct agent_queue_view *queue)
+{
+    ASSERT(queue->waiting == 0 || queue->running > 0);
+    ASSERT(lab->policy->key != NULL || queue->waiting == 0 || queue->running == queue->max_running);
+}
+
 /* The node and the engine agree, and nobody rests while there is work. */
 static void check_machine(const struct lab *lab, uint32_t idx, bool is_deep, uint32_t *in_flight)
 {
@@ -115,8 +122,7 @@ static void check_machine(const struct lab *lab, uint32_t idx, bool is_deep, uin
     ASSERT(queue.running == held + machine->absent);
     ASSERT(held == 0 || !machine->is_down);
     ASSERT(held == 0 || sim_engine_is_iterating(engine));
-    ASSERT(queue.waiting == 0 || queue.running > 0); /* no order is a reason to rest */
-    ASSERT(lab->policy->key != NULL || queue.waiting == 0 || queue.running == queue.max_running);
+    check_queue(lab, &queue);
     ASSERT(!is_deep || sim_engine_check(engine));
     *in_flight += queue.running + queue.waiting;
 }
