@@ -227,6 +227,19 @@ static void note_return(struct gate *gate, struct gate_session *session)
     }
 }
 
+/* A step of the pool was placed there. */
+static void note_pool(struct gate_engine *engine, uint64_t pool)
+{
+    uint32_t at = 0;
+    while (at < GATE_POOLS - 1 && engine->pools[at] != pool) {
+        at++;
+    }
+    for (; at > 0; at--) {
+        engine->pools[at] = engine->pools[at - 1];
+    }
+    engine->pools[0] = pool;
+}
+
 enum status gate_submit(struct gate *gate,
                         struct gate_step *step,
                         const struct gate_need *need,
@@ -247,6 +260,8 @@ enum status gate_submit(struct gate *gate,
         return ST_OK;
     }
     session->tenant->steps++;
+    session->pool = need->pool;
+    note_pool(gate->engines[engine], need->pool);
     note_return(gate, session);
     session->remaining_s = need->remaining_s;
     bool is_in = session->state == GATE_IN && gate_is_usable(gate, session->engine);

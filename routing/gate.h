@@ -70,7 +70,12 @@ void gate_tick(struct gate *gate, uint64_t now_us);
 
 /* --- for hooks --- */
 
-/* The session is IN on that engine; what waits of it at the gate is queued there. */
+/* Does the engine serve the session's pool? The coordinator only places steps on engines that do,
+ * so it is known of those that had one. */
+bool gate_serves(const struct gate *gate, const struct gate_session *session, uint32_t engine);
+/* The session is IN on that engine; what waits of it at the gate is queued there. An engine of
+ * another pool is not for it: then it is the one that its step was placed on, or without a step
+ * the one where it was, or it stays OUT. */
 void gate_let_in(struct gate *gate, struct gate_session *session, uint32_t engine);
 /* The session, nothing of which runs, is OUT; what it has queued waits at the gate. */
 void gate_pause(struct gate *gate, struct gate_session *session);
@@ -82,7 +87,8 @@ void gate_let_out(struct gate *gate, struct gate_session *session);
 void gate_reserve(struct gate *gate, struct gate_session *session, uint32_t tokens);
 /* Asks the session's engine to keep its KV. until_us 0 = no longer. */
 void gate_pin(struct gate *gate, struct gate_session *session, uint64_t until_us);
-/* Gives a queued step and its session to another engine, the KV moved (has_kv) or left behind. */
+/* Gives a queued step and its session to another engine, the KV moved (has_kv) or left behind; not
+ * to one of another pool. */
 void gate_steal(struct gate *gate, struct gate_step *step, uint32_t engine, bool has_kv);
 /* Asks the session's engine to load its KV from slower memory. */
 void gate_prefetch(struct gate *gate, struct gate_session *session);

@@ -3,8 +3,31 @@
 #include "routing/gate.h"
 #include "routing/gate_inside.h"
 
+bool gate_serves(const struct gate *gate, const struct gate_session *session, uint32_t engine)
+{
+    const struct gate_engine *at = gate->engines[engine];
+    bool is_known = session->pool == 0;
+    for (uint32_t i = 0; i < GATE_POOLS && !is_known; i++) {
+        is_known = at->pools[i] == session->pool;
+    }
+    return is_known;
+}
+
+/* Where the session belongs when a policy chose an engine of another pool. */
+static uint32_t own_engine(const struct gate_session *session)
+{
+    return list_is_empty(&session->steps) ? session->engine
+                                          : gate_step_of(list_first(&session->steps))->engine;
+}
+
 void gate_let_in(struct gate *gate, struct gate_session *session, uint32_t engine)
 {
+    if (!gate_serves(gate, session, engine)) {
+        engine = own_engine(session);
+    }
+    if (!gate_is_usable(gate, engine)) {
+        return;
+    }
     gate_session_enter(gate, session, engine);
     while (!list_is_empty(&session->steps)) {
         struct gate_step *step = gate_step_of(list_first(&session->steps));
@@ -59,6 +82,9 @@ void gate_steal(struct gate *gate, struct gate_step *step, uint32_t engine, bool
 {
     struct gate_session *session = step->session;
     ASSERT(step->state == GATE_STEP_QUEUED && session != NULL);
+    if (!gate_serves(gate, session, engine)) {
+        return;
+    }
     uint32_t from = step->engine;
     struct gate_action *action =
         has_kv && gate_resident(gate, session, from) > 0 ? gate_act(gate, GATE_MOVE) : NULL;

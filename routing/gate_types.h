@@ -27,6 +27,7 @@ extern const uint64_t gate_horizons_us[GATE_HORIZONS];
 struct gate_need {
     uint64_t session; /* key; 0 = of none */
     uint64_t tenant;  /* key */
+    uint64_t pool;    /* key of the model: only engines that serve it will do; 0 = all do */
     uint32_t prompt_tokens;
     uint32_t kept_tokens;   /* of them, prompt or answer of the step before */
     uint32_t output_tokens; /* expected; 0 = not known: the session's own mean is taken */
@@ -61,6 +62,8 @@ struct gate_tenant {
     uint32_t idx;
 };
 
+enum { GATE_POOLS = 8 }; /* that an engine is remembered to serve, the newest */
+
 enum gate_state { GATE_OUT, GATE_IN };
 
 /* What an engine likely holds of a session that has nothing running there. */
@@ -80,6 +83,7 @@ struct gate_session {
     struct list steps;       /* gate_step.link, those that wait at the gate */
     struct gate_tenant *tenant;
     uint64_t key;
+    uint64_t pool; /* of its steps */
     enum gate_state state;
     uint32_t engine; /* while IN, and the last one after; GATE_NONE before */
     uint32_t idx;    /* in the slab */
@@ -158,6 +162,7 @@ struct gate_engine {
     uint64_t gap_tokens;        /* of its sessions in gaps, see gate_reserve */
     uint64_t idle_from_us;      /* since when nothing runs or waits; UINT64_MAX = busy */
     uint64_t pins_until_us;     /* latest time up to which a pin was asked for */
+    uint64_t pools[GATE_POOLS]; /* of steps that were placed on it, 0 = none */
     double notes[GATE_ENGINE_NOTES];
 };
 

@@ -124,7 +124,7 @@ static void place_new(struct gate *gate, struct gate_session *session)
     uint32_t best = GATE_NONE;
     for (uint32_t i = 0; i < gate->engine_count; i++) {
         const struct gate_engine *engine = gate->engines[i];
-        if (!is_usable(engine)) {
+        if (!is_usable(engine) || !gate_serves(gate, session, i)) {
             continue;
         }
         double left = remaining(gate, engine, false);

@@ -87,7 +87,8 @@ static uint32_t engine_for(const struct gate *gate, const struct gate_session *s
     double best_us = 0.0;
     for (uint32_t i = 0; i < gate->engine_count; i++) {
         const struct gate_engine *engine = gate->engines[i];
-        if (!is_usable(engine) || (engine->session_count > 0 && need > room(gate, engine))) {
+        if (!is_usable(engine) || !gate_serves(gate, session, i) ||
+            (engine->session_count > 0 && need > room(gate, engine))) {
             continue;
         }
         double own_us = cost_us(gate, session, engine);

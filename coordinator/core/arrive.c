@@ -178,6 +178,7 @@ static void request_fill(struct coord_request *request,
 {
     request->key = match->key;
     request->tenant = hash_str(arrived->tenant, 0);
+    request->pool = arrived->model.len > 0 ? hash_str(arrived->model, 0) : 0;
     request->arrived_at_us = now_us;
     request->prompt_bytes = arrived->prompt_bytes;
     request->match_bytes =

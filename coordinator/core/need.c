@@ -13,6 +13,7 @@ struct gate_need coord_need_of(const struct coord_request *request)
     return (struct gate_need){
         .session = request->session == NULL ? 0 : request->key,
         .tenant = request->tenant,
+        .pool = request->pool,
         .prompt_tokens = (uint32_t)(request->prompt_bytes * ratio + 0.5),
         .kept_tokens = (uint32_t)(request->match_bytes * ratio),
         .is_final = request->is_final,

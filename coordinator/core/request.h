@@ -25,6 +25,7 @@ struct coord_request {
     struct coord_session *session; /* NULL = none is kept for it */
     uint64_t key;                  /* of the session, for placement */
     uint64_t tenant;               /* hash of its name */
+    uint64_t pool;                 /* of the model's, 0 = any model will do */
     uint64_t receipt;              /* number of its receipt, 0 = none */
     uint64_t arrived_at_us;
     uint64_t submitted_at_us; /* this attempt */

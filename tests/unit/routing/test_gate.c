@@ -428,6 +428,30 @@ static void advice__too_much_in_one_event__left_out(void **state)
     assert_int_equal(gate.counters.left_out, 5);
 }
 
+/* Engine 0 had a step of pool 7, engine 1 one of pool 8. */
+static void let_in__engine_of_another_pool__goes_where_it_was_placed(void **state)
+{
+    (void)state;
+    init(&closed);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct gate_need need = {
+            .session = 100 + i, .pool = 7 + i, .prompt_tokens = 10, .remaining_s = -1.0};
+        assert_status(gate_submit(&gate, &steps[i], &need, i, 0), ST_OK);
+        assert_true(gate_serves(&gate, steps[i].session, i));
+        assert_false(gate_serves(&gate, steps[i].session, 1 - i));
+    }
+    gate_let_in(&gate, steps[0].session, 1);
+    assert_int_equal(steps[0].session->engine, 0);
+    assert_int_equal(steps[0].engine, 0);
+    gate_steal(&gate, &steps[0], 1, false);
+    assert_int_equal(steps[0].engine, 0);
+    assert_int_equal(gate.counters.steals, 0);
+    steps[1].session->pool = 0; /* any will do */
+    gate_let_in(&gate, steps[1].session, 0);
+    assert_int_equal(steps[1].engine, 0);
+    gate_tick(&gate, 1); /* leaves nothing to be looked at */
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_teardown(name, teardown)
@@ -435,6 +459,7 @@ int main(void)
         cmocka_unit_test(storm__random__books_are_right_and_steps_end_once),
         cmocka_unit_test(storm__memory_fails__books_are_right_and_nothing_leaks),
         T(submit__closed_gate__waits_until_let_in),
+        T(let_in__engine_of_another_pool__goes_where_it_was_placed),
         T(withdraw__in_each_state__nothing_is_left),
         T(pause__queued_steps__wait_at_the_gate_again),
         T(steal__with_kv__runs_when_it_has_arrived),
